@@ -49,8 +49,8 @@ area find_area()
 		if (static_cast<int32_t>(rseq->cpu_id) >= 0) {
 			// glibc before 2.41 has 32 bytes and says 20, 28 or 32.
 			const unsigned size = libc.size > SLICE_EXT_ABI_RSEQ_LEGACY_SIZE
-						      ? libc.size
-						      : SLICE_EXT_ABI_RSEQ_LEGACY_SIZE;
+			                              ? libc.size
+			                              : SLICE_EXT_ABI_RSEQ_LEGACY_SIZE;
 			return {SLICE_EXT_OWNER_LIBC, libc.rseq, size};
 		}
 	}
@@ -63,7 +63,7 @@ slice_ext_reason why_not_prctl(long error, unsigned feature_size)
 	case EINVAL:
 		// A kernel that advertises the feature knows the operation.
 		return feature_size >= SLICE_EXT_ABI_RSEQ_END ? SLICE_EXT_BLOCKED_PRCTL
-							      : SLICE_EXT_KERNEL_WITHOUT;
+		                                              : SLICE_EXT_KERNEL_WITHOUT;
 	case SLICE_EXT_ABI_ENOTSUPP:
 		return SLICE_EXT_KERNEL_WITHOUT;
 	default:
@@ -148,8 +148,7 @@ slice_ext_reason inspect(slice_ext_info &info, area &found)
 
 void release_own_area()
 {
-	if (own.rseq &&
-	    sys().rseq(own.rseq, own.size, SLICE_EXT_ABI_RSEQ_UNREGISTER) == 0)
+	if (own.rseq && sys().rseq(own.rseq, own.size, SLICE_EXT_ABI_RSEQ_UNREGISTER) == 0)
 		free(own.rseq);
 	own = {};
 	pthread_setspecific(exit_key, nullptr);

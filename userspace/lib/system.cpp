@@ -45,7 +45,7 @@ template <class... Args> long raw_syscall(long number, Args... args)
 long real_prctl(unsigned long operation, unsigned long argument)
 {
 	return raw_syscall(SYS_prctl, static_cast<unsigned long>(SLICE_EXT_ABI_PR), operation,
-			   argument, 0UL, 0UL);
+	                   argument, 0UL, 0UL);
 }
 
 long real_rseq(void *area, unsigned size, int flags)
@@ -100,12 +100,7 @@ int real_delay_us()
 } // namespace
 
 const system real_system = {
-	SLICE_EXT_ABI_ARCH != 0,
-	real_prctl,
-	real_rseq,
-	real_yield,
-	real_auxv,
-	real_libc,
+	SLICE_EXT_ABI_ARCH != 0, real_prctl, real_rseq, real_yield, real_auxv, real_libc,
 	real_delay_us,
 };
 

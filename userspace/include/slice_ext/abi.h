@@ -19,17 +19,17 @@
 /** @name struct rseq
  * Offsets and sizes in bytes. @{
  */
-#define SLICE_EXT_ABI_RSEQ_CPU_ID 4     /**< u32, negative as int32_t: not registered */
-#define SLICE_EXT_ABI_RSEQ_FLAGS 16     /**< u32, written by the kernel only */
-#define SLICE_EXT_ABI_RSEQ_SLICE_CTRL 28 /**< u32 holding the bytes below */
-#define SLICE_EXT_ABI_RSEQ_REQUEST 28   /**< u8, user writes 1 and 0; kernel writes 0 */
-#define SLICE_EXT_ABI_RSEQ_GRANTED 29   /**< u8, kernel writes, user reads */
-#define SLICE_EXT_ABI_RSEQ_RESERVED 32  /**< u8, place holder */
-#define SLICE_EXT_ABI_RSEQ_END 33       /**< feature size of a kernel that has it on */
-#define SLICE_EXT_ABI_RSEQ_ALIGN 64     /**< alignment of areas longer than the legacy one */
+#define SLICE_EXT_ABI_RSEQ_CPU_ID 4       /**< u32, negative as int32_t: not registered */
+#define SLICE_EXT_ABI_RSEQ_FLAGS 16       /**< u32, written by the kernel only */
+#define SLICE_EXT_ABI_RSEQ_SLICE_CTRL 28  /**< u32 holding the bytes below */
+#define SLICE_EXT_ABI_RSEQ_REQUEST 28     /**< u8, user writes 1 and 0; kernel writes 0 */
+#define SLICE_EXT_ABI_RSEQ_GRANTED 29     /**< u8, kernel writes, user reads */
+#define SLICE_EXT_ABI_RSEQ_RESERVED 32    /**< u8, place holder */
+#define SLICE_EXT_ABI_RSEQ_END 33         /**< feature size of a kernel that has it on */
+#define SLICE_EXT_ABI_RSEQ_ALIGN 64       /**< alignment of areas longer than the legacy one */
 #define SLICE_EXT_ABI_RSEQ_LEGACY_SIZE 32 /**< area of glibc 2.35..2.40 */
-#define SLICE_EXT_ABI_RSEQ_BASE_END 28  /**< feature size of 6.12 and 6.18 without it */
-#define SLICE_EXT_ABI_RSEQ_BASE_ALIGN 32 /**< alignment they ask for */
+#define SLICE_EXT_ABI_RSEQ_BASE_END 28    /**< feature size of 6.12 and 6.18 without it */
+#define SLICE_EXT_ABI_RSEQ_BASE_ALIGN 32  /**< alignment they ask for */
 /** @} */
 
 /** @name struct rseq, flags word
@@ -92,7 +92,7 @@
 /** Architectures on which a kernel with the interface exists: x86 (this
  * project's series and Linux 7.x), riscv, s390 and loongarch (7.x). */
 #if defined(__linux__) && (defined(__x86_64__) || defined(__i386__) || defined(__riscv) ||         \
-			   defined(__s390__) || defined(__loongarch__))
+                           defined(__s390__) || defined(__loongarch__))
 #define SLICE_EXT_ABI_ARCH 1
 #else
 #define SLICE_EXT_ABI_ARCH 0
@@ -135,21 +135,22 @@ struct slice_ext_abi_rseq {
 #endif
 
 SLICE_EXT_ABI_ASSERT(cpu_id,
-		     offsetof(struct slice_ext_abi_rseq, cpu_id) == SLICE_EXT_ABI_RSEQ_CPU_ID);
+                     offsetof(struct slice_ext_abi_rseq, cpu_id) == SLICE_EXT_ABI_RSEQ_CPU_ID);
 SLICE_EXT_ABI_ASSERT(rseq_cs, offsetof(struct slice_ext_abi_rseq, rseq_cs) == 8);
 SLICE_EXT_ABI_ASSERT(flags, offsetof(struct slice_ext_abi_rseq, flags) == SLICE_EXT_ABI_RSEQ_FLAGS);
 SLICE_EXT_ABI_ASSERT(node_id, offsetof(struct slice_ext_abi_rseq, node_id) == 20);
 SLICE_EXT_ABI_ASSERT(mm_cid, offsetof(struct slice_ext_abi_rseq, mm_cid) == 24);
 SLICE_EXT_ABI_ASSERT(request,
-		     offsetof(struct slice_ext_abi_rseq, request) == SLICE_EXT_ABI_RSEQ_REQUEST);
+                     offsetof(struct slice_ext_abi_rseq, request) == SLICE_EXT_ABI_RSEQ_REQUEST);
 SLICE_EXT_ABI_ASSERT(granted,
-		     offsetof(struct slice_ext_abi_rseq, granted) == SLICE_EXT_ABI_RSEQ_GRANTED);
+                     offsetof(struct slice_ext_abi_rseq, granted) == SLICE_EXT_ABI_RSEQ_GRANTED);
 SLICE_EXT_ABI_ASSERT(reserved,
-		     offsetof(struct slice_ext_abi_rseq, reserved) == SLICE_EXT_ABI_RSEQ_RESERVED);
+                     offsetof(struct slice_ext_abi_rseq, reserved) == SLICE_EXT_ABI_RSEQ_RESERVED);
 SLICE_EXT_ABI_ASSERT(end, offsetof(struct slice_ext_abi_rseq, end) == SLICE_EXT_ABI_RSEQ_END);
 SLICE_EXT_ABI_ASSERT(size, sizeof(struct slice_ext_abi_rseq) == SLICE_EXT_ABI_RSEQ_ALIGN);
-SLICE_EXT_ABI_ASSERT(ctrl, SLICE_EXT_ABI_RSEQ_REQUEST == SLICE_EXT_ABI_RSEQ_SLICE_CTRL &&
-				   SLICE_EXT_ABI_RSEQ_SLICE_CTRL + 4 == SLICE_EXT_ABI_RSEQ_LEGACY_SIZE);
+SLICE_EXT_ABI_ASSERT(ctrl,
+                     SLICE_EXT_ABI_RSEQ_REQUEST == SLICE_EXT_ABI_RSEQ_SLICE_CTRL &&
+                             SLICE_EXT_ABI_RSEQ_SLICE_CTRL + 4 == SLICE_EXT_ABI_RSEQ_LEGACY_SIZE);
 
 #undef SLICE_EXT_ABI_ASSERT
 

@@ -176,8 +176,7 @@ struct slice_ext_thread {
 /* One slot of static TLS: no call of __tls_get_addr() and hence no allocation
  * in a signal handler. A dlopen()ed library takes it from the surplus the
  * dynamic loader keeps for this model (16 bytes of it). */
-extern __thread struct slice_ext_thread slice_ext_self
-	__attribute__((tls_model("initial-exec")));
+extern __thread struct slice_ext_thread slice_ext_self __attribute__((tls_model("initial-exec")));
 
 /* Give the CPU back; the kernel has marked the section as extended. */
 enum slice_ext_outcome slice_ext_yield_granted(void) __attribute__((cold));
@@ -226,8 +225,8 @@ static inline void slice_ext_enter(void)
 static inline enum slice_ext_outcome slice_ext_leave(void)
 {
 	struct slice_ext_thread *self = &slice_ext_self;
-	const unsigned char *area = self->ctrl;
-	volatile unsigned char *ctrl = self->ctrl;
+	unsigned char *area = self->ctrl;
+	volatile unsigned char *ctrl = area;
 	unsigned depth = self->depth;
 	unsigned char requested;
 
