@@ -50,6 +50,18 @@ is_debian() {
 	)
 }
 
+# What each part needs, by the names of Debian's packages.
+# shellcheck disable=SC2034
+{
+	KERNEL_PACKAGES=(gcc make bison flex bc perl libelf-dev lz4 xz-utils patch cpio)
+	GUEST_PACKAGES=(qemu-system-x86 busybox-static rt-tests cpio)
+	BUILD_PACKAGES=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev)
+	TEST_PACKAGES=(libgtest-dev libgmock-dev git shellcheck)
+	# The same for other distributions, where the packages are named otherwise.
+	COMMON_TOOLS=(gcc g++ make bison flex bc perl lz4 xz patch cpio flock setpriv
+		cmake ninja qemu-system-x86_64 busybox)
+}
+
 # missing_packages PACKAGE...: those that are not installed, one per line.
 missing_packages() {
 	local package
@@ -73,6 +85,33 @@ install_packages() {
 	"${as_root[@]}" apt-get update -q >&2
 	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
+}
+
+# prepare_machine INSTALL PACKAGE...: installs the packages if INSTALL is true; elsewhere than
+# on Debian it can only tell what is missing.
+prepare_machine() {
+	local install=$1
+	shift
+	if ! is_debian; then
+		say "this is not Debian: install by hand what is missing, then go on with --source DIR"
+		require_tools "${COMMON_TOOLS[@]}"
+	elif $install; then
+		install_packages "$@"
+	else
+		local -a missing
+		mapfile -t missing < <(missing_packages "$@")
+		[ ${#missing[@]} -eq 0 ] || say "not installed, but needed: ${missing[*]}"
+	fi
+}
+
+# stage NAME COMMAND...: names the step and says how long it took. As with with_lock, an
+# error inside ends the script only if this is not called in a condition.
+stage() {
+	local name=$1 started=$SECONDS
+	shift
+	say "== $name"
+	"$@"
+	say "== $name: done in $((SECONDS - started)) s"
 }
 
 # require_tools TOOL...: names all that are missing, then fails.
