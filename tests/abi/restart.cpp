@@ -91,7 +91,7 @@ namespace
 /** Turns of the sequence that take about this long. */
 std::uint64_t turns_for(std::int64_t ns, RseqView area)
 {
-	constexpr std::uint64_t probe = 200'000;
+	constexpr std::uint64_t probe = 20'000;
 	std::uint64_t best = ~0ULL;
 	for (int i = 0; i < 5; ++i) {
 		const std::uint64_t start = ticks();

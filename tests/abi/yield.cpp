@@ -9,9 +9,14 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -81,6 +86,53 @@ TEST(Yield, InsideAGrantGivesOne)
 	SCOPED_TRACE("471 gave 1: " + std::to_string(ones) + ", 0: " + std::to_string(zeros));
 	EXPECT_EQ(ones, wanted);
 	EXPECT_EQ(counters["ended_yield"], ones) << counters;
+}
+
+// A filter that refuses one form of the call does not see that the CPU has been
+// given up; what it leaves behind must not answer the next call.
+TEST(Yield, ARefusedCallLeavesNothingForTheNext)
+{
+	SLICE_EXT_NEEDS(need::control());
+	constexpr std::uint32_t refused_argument = 0xdead;
+	const FileGuard length(path_sysctl, "100");
+	const ShortSoftirqSlice softirq(test_cpu());
+	Periodic other({});
+	const Outcome outcome = in_child([] {
+		pin(test_cpu());
+		sock_filter code[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr_yield, 0, 3),
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused_argument, 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		};
+		const sock_fprog program{std::size(code), code};
+		RseqArea area;
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+			return 77;
+		if (opt_in(area) != 0)
+			return 1;
+		for (int i = 0; i < 20; ++i) {
+			if (!until_granted(area, ticks() + to_ticks(50 * ms)).granted)
+				return 2;
+			area.set_request(0);
+			if (syscall(nr_yield, refused_argument) != -1 || errno != EPERM)
+				return 3;
+			if (area.ctrl() != ctrl_idle)
+				return 4;
+			if (sys_yield() != 0)
+				return 5;
+		}
+		return 0;
+	});
+	if (outcome == 77) {
+		GTEST_SKIP() << "no system call filters";
+	}
+	EXPECT_NE(outcome, 4) << "the grant was not ended";
+	EXPECT_NE(outcome, 5) << "the next call outside a grant claimed a yield";
+	EXPECT_EQ(outcome, 0);
 }
 
 TEST(Yield, NeighboursStayUnimplemented)
