@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# apply-series.sh applied|version|dirty|fuzz|usage
+# apply-series.sh applied|git|version|dirty|fuzz|usage
+# shellcheck disable=SC2016
 # Every answer of apply-series has its own status, and all but "applied" leave the tree as
 # it was.
 . "$(dirname "$0")/common.sh"
@@ -109,9 +110,9 @@ fuzz)
 		break
 	done
 	$found || fail "no hunk to try"
-	first=$(grep -l -F -x -e "--- a/$file" "$patches"/*.patch | head -n1)
+	# The control: with its default fuzz, patch takes the series.
 	cp -r "$tree" "$WORK/fuzzy"
-	run 0 patch -p1 -f -d "$WORK/fuzzy" -i "$first"
+	run 0 sh -c 'cat "$@" | patch -p1 -f -d "$0"' "$WORK/fuzzy" "$patches"/[0-9]*.patch
 	prints 'with fuzz'
 	refuses 6 '^apply-series: does not apply' "$tree"
 	[ -z "$(find "$tree" -name '*.rej' -o -name '*.orig')" ] || fail "left-overs"

@@ -7,4 +7,4 @@ mapfile -t scripts < <(
 	find "$ROOT/scripts" "$ROOT/tests" "$ROOT/.ci" -type f -exec grep -l -I -m1 -E '^#!/bin/(ba)?sh|^# shellcheck shell' {} +
 )
 [ "${#scripts[@]}" -ge 20 ] || fail "only ${#scripts[@]} scripts found"
-run 0 shellcheck -x "${scripts[@]}"
+run 0 shellcheck -x -P SCRIPTDIR "${scripts[@]}"
