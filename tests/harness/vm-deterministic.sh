@@ -8,7 +8,7 @@ measure='
 	cyclictest -q -t1 -p95 -i 997 -l 300 -h 50
 	head -c 64 /dev/urandom | od -x
 	cat /proc/interrupts /proc/uptime /proc/self/maps
-	date +%s.%N'
+	date +%s'
 for attempt in 1 2; do
 	run 0 "$SCRIPTS/vm" --kernel vm --deterministic --programs "$WORK/no-programs" -- sh -c "$measure"
 	cp "$OUT" "$WORK/run$attempt"
