@@ -184,6 +184,8 @@ TEST_P(Availability, QueryGivesTheReason)
 	EXPECT_EQ(info.area_size, GetParam().area_size);
 	EXPECT_EQ(info.error, GetParam().error);
 	EXPECT_EQ(info.enabled, 0);
+	if (GetParam().query == SLICE_EXT_UNSUPPORTED_ARCH)
+		EXPECT_EQ(info.delay_us, -1);
 	EXPECT_EQ(slice_ext_query(nullptr), GetParam().query);
 }
 
