@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -133,6 +134,8 @@ void print(const DemoReport &report)
 		                    .c_str());
 	else
 		std::fputs(to_text(report).c_str(), stdout);
+	// While SIGPIPE is still ignored; main() reports what went wrong.
+	std::fflush(stdout);
 }
 
 int run_demo(const DemoOptions &options)
@@ -161,6 +164,21 @@ int run_demo(const DemoOptions &options)
 	progress.finish();
 	print(report);
 	return judge(report).exit_status;
+}
+
+// CLI::Range lets "nan" pass.
+CLI::Validator number_between(double low, double high)
+{
+	return CLI::Validator(
+		[low, high](std::string &text) -> std::string {
+			double value = 0;
+			if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+				return "";
+			std::ostringstream error;
+			error << text << " is not a number from " << low << " to " << high;
+			return error.str();
+		},
+		"NUMBER");
 }
 
 // What the command line gave, before it is checked.
@@ -203,7 +221,7 @@ void add_demo_command(CLI::App &app, int &status)
 		{"both", Mode::both}, {"off", Mode::off}, {"on", Mode::on}};
 
 	command->add_option("--seconds", options.seconds, "Length of each phase")
-		->check(CLI::Range(0.05, 86400.0))
+		->check(number_between(0.05, 86400))
 		->capture_default_str();
 	command->add_option("--rounds", options.rounds, "Phases of each arm, taken in turns")
 		->check(CLI::Range(1, 1000))
@@ -224,7 +242,7 @@ void add_demo_command(CLI::App &app, int &status)
 	                    "How long the lock is held: a time, or a range such as 15-50")
 		->capture_default_str();
 	command->add_option("--pause-us", options.pause_us, "Work of a thread between two sections")
-		->check(CLI::Range(0.0, 1e6))
+		->check(number_between(0, 1e6))
 		->capture_default_str();
 	CLI::Option *rt =
 		command->add_flag("--rt", options.rt,

@@ -122,15 +122,14 @@ std::vector<Row> rows_of(const DemoOptions &options)
 
 std::string change_text(const Row &row, const Figure &without, const Figure &with)
 {
+	if (row.change == Row::Change::none)
+		return "";
 	if (!without || !with)
 		return "-";
 	if (row.change == Row::Change::ratio)
 		return *without > 0 ? "x" + format("%.2f", *with / *without) : "-";
-	if (row.change == Row::Change::difference) {
-		const std::string text = format(row.pattern, *with - *without);
-		return *with > *without ? "+" + text : text;
-	}
-	return "";
+	const std::string text = format(row.pattern, *with - *without);
+	return *with > *without ? "+" + text : text;
 }
 
 std::string cell(const Row &row, const Figure &figure)
