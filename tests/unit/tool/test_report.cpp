@@ -79,6 +79,20 @@ TEST(Judge, ZeroGrantsIsAFailure)
 	EXPECT_EQ(judge(report).exit_status, kExitFailed);
 }
 
+TEST(Judge, NamesTheReasonsOfDenials)
+{
+	DemoReport report = good_report();
+	report.facts.high_res_timers = true;
+	report.with->own_counters = Counters{
+		{"granted", 0}, {"denied_work", 3}, {"denied_class", 0}, {"denied_core", 9}};
+	EXPECT_NE(judge(report).text.find("It refused: core 9, work 3."), std::string::npos)
+		<< judge(report).text;
+	report.with->own_counters = Counters{{"granted", 0}, {"denied_work", 0}};
+	EXPECT_NE(judge(report).text.find("never asked"), std::string::npos);
+	report.facts.high_res_timers = false;
+	EXPECT_NE(judge(report).text.find("high-resolution"), std::string::npos);
+}
+
 TEST(Judge, WithoutCountersAYieldIsAGrant)
 {
 	DemoReport report = good_report();

@@ -214,6 +214,33 @@ std::string notes(const DemoReport &report)
 	return text;
 }
 
+// "hres 432, work 6": the kernel's names, the most frequent first.
+std::string denial_reasons(const ArmResult &arm)
+{
+	std::vector<std::pair<std::uint64_t, std::string>> reasons;
+	for (const auto &[name, count] : arm.counters().value_or(Counters{}))
+		if (name.rfind("denied_", 0) == 0 && count > 0)
+			reasons.emplace_back(count, name.substr(name.find('_') + 1));
+	std::sort(reasons.rbegin(), reasons.rend());
+	std::string text;
+	for (const auto &[count, name] : reasons)
+		text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
+	return text;
+}
+
+std::string why_never_extended(const DemoReport &report)
+{
+	std::string text = "FAILED: this kernel has the feature, but not one section was extended.";
+	if (!report.facts.high_res_timers)
+		return text + " Its high-resolution timers are not active.";
+	if (!report.with->counters())
+		return text;
+	const std::string reasons = denial_reasons(*report.with);
+	return text + (reasons.empty()
+	                       ? " It was never asked to: nothing wanted the CPU of a holder."
+	                       : " It refused: " + reasons + ".");
+}
+
 bool was_extended(const ArmResult &arm)
 {
 	const CounterSummary summary = summary_of(arm);
@@ -332,9 +359,7 @@ Verdict judge(const DemoReport &report)
 			return {kExitOk,
 			        "Whether sections were extended is unknown: an abuser does not see it, "
 			        "and this kernel does not count it."};
-		return {kExitFailed,
-		        "FAILED: this kernel has the feature, but not one section was extended. "
-		        "See the denials in --json, or in " SLICE_EXT_ABI_PROC_COUNTERS "."};
+		return {kExitFailed, why_never_extended(report)};
 	}
 	if (!report.unavailable_reason.empty())
 		return {report.options.mode == Mode::on ? kExitUnavailable : kExitOk,
