@@ -80,6 +80,7 @@ bool Simulated::take(slice_ext_abi_rseq *area, unsigned size)
 	area_ = area;
 	area_size_ = size;
 	enabled = false;
+	cpu_id_before = area->cpu_id;
 	area->cpu_id = 0;
 	area->flags = offered ? SLICE_EXT_ABI_FLAG_AVAILABLE : 0;
 	return offered;

@@ -61,6 +61,7 @@ class Simulated
 		return area_size_;
 	}
 	bool enabled = false;
+	uint32_t cpu_id_before = 0; // of the area that was registered last
 
 	// The kernel's part of the protocol. A grant is given only if asked for.
 	bool grant();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -184,8 +185,9 @@ TEST_P(Availability, QueryGivesTheReason)
 	EXPECT_EQ(info.area_size, GetParam().area_size);
 	EXPECT_EQ(info.error, GetParam().error);
 	EXPECT_EQ(info.enabled, 0);
-	if (GetParam().query == SLICE_EXT_UNSUPPORTED_ARCH)
+	if (GetParam().query == SLICE_EXT_UNSUPPORTED_ARCH) {
 		EXPECT_EQ(info.delay_us, -1);
+	}
 	EXPECT_EQ(slice_ext_query(nullptr), GetParam().query);
 }
 
@@ -315,9 +317,11 @@ TEST(Disable, ReportsASandboxAndStillEndsSections)
 	Simulated kernel;
 	kernel.libc_registers(33, 33);
 	ASSERT_EQ(slice_ext_enable(), 0);
+	slice_ext_enter();
 	kernel.deny_prctl = EPERM;
 	EXPECT_EQ(slice_ext_disable(), SLICE_EXT_BLOCKED_PRCTL);
 	EXPECT_FALSE(slice_ext_enabled());
+	EXPECT_EQ(kernel.libc_memory.request, 0);
 	slice_ext_enter();
 	EXPECT_EQ(kernel.libc_memory.request, 0);
 	EXPECT_EQ(slice_ext_leave(), SLICE_EXT_INACTIVE);
@@ -330,6 +334,7 @@ TEST(OwnArea, SatisfiesTheKernelAndIsGivenBack)
 	ASSERT_EQ(slice_ext_enable(), 0);
 	ASSERT_TRUE(kernel.registered());
 	EXPECT_GE(kernel.area_size(), unsigned{SLICE_EXT_ABI_RSEQ_END});
+	EXPECT_EQ(kernel.cpu_id_before, UINT32_MAX);
 
 	slice_ext_info info;
 	EXPECT_EQ(slice_ext_query(&info), SLICE_EXT_AVAILABLE);
