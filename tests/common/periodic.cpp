@@ -35,11 +35,13 @@ void Periodic::run(const Setup &setup)
 	if (error_)
 		return;
 	while (!stop_.load(std::memory_order_relaxed)) {
+		due_at_.store(ticks() + to_ticks(next - now_ns()), std::memory_order_relaxed);
 		const timespec at{static_cast<time_t>(next / second),
 		                  static_cast<long>(next % second)};
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != 0) {
 		}
 		const std::int64_t now = now_ns();
+		due_at_.store(~0ULL, std::memory_order_relaxed);
 		wakeups_.fetch_add(1, std::memory_order_relaxed);
 		if (lateness_.size() < lateness_.capacity())
 			lateness_.push_back(now - next);

@@ -54,6 +54,12 @@ class Periodic
 	{
 		return wakeups_.load(std::memory_order_relaxed);
 	}
+	/** Its time to wake up has come and it has not run since. Readable without a
+	 * system call. */
+	bool due() const
+	{
+		return ticks() > due_at_.load(std::memory_order_relaxed);
+	}
 	/** Delay from the programmed time to running, ns. After stop(). */
 	const std::vector<std::int64_t> &lateness() const
 	{
@@ -64,6 +70,7 @@ class Periodic
 	void run(const Setup &setup);
 
 	std::atomic<std::uint64_t> wakeups_{0};
+	std::atomic<std::uint64_t> due_at_{~0ULL};
 	std::atomic<bool> started_{false};
 	std::atomic<bool> stop_{false};
 	int error_ = 0;
