@@ -141,7 +141,8 @@ const char *slice_ext_reason_hint(enum slice_ext_reason reason);
  * 0 gets extensions as soon as it is raised.
  *
  * @return 0, also if already enabled; or the reason (> 0), and the thread is as
- *         it was
+ *         it was. SLICE_EXT_NO_AREA: there was no memory for an area, or the
+ *         kernel refused it.
  *
  * Any thread. Not async-signal-safe. Keeps errno.
  */
