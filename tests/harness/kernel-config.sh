@@ -10,7 +10,7 @@ kconfig() {
 	run 0 make -C "$tree" "O=$WORK/out" "$@"
 }
 is_set() { grep -q "^CONFIG_$1=y" "$WORK/out/.config"; }
-need_kernel vm vm-rt vm-off
+need_kernel vm
 tree=$(readlink -f "$CACHE/kernels/6.12/vm/source")
 configs=$ROOT/kernel-config
 
@@ -51,6 +51,7 @@ default)
 	;;
 off)
 	# Option off: the image has none of it.
+	need_kernel vm vm-rt vm-off
 	grep -q '^CONFIG_SCHED_PREEMPT_DELAY' "$CACHE/kernels/6.12/vm-off/config" && fail "vm-off has the feature"
 	names='preempt_delay|rseq_slice'
 	for config in vm vm-rt; do
