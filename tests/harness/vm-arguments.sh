@@ -18,6 +18,8 @@ wrong 'unknown argument true' "$SCRIPTS/vm" --kernel vm true
 wrong 'needs a value' "$SCRIPTS/vm" --kernel
 wrong 'from 1 to 8' "$SCRIPTS/vm" --kernel vm --smp 9 -- true
 wrong 'from 1 to 8' "$SCRIPTS/vm" --kernel vm --smp two -- true
+wrong 'even number' "$SCRIPTS/vm" --kernel vm --smp 3 --smt -- true
+wrong 'even number' "$SCRIPTS/vm" --kernel vm --deterministic --smt -- true
 wrong 'one processor' "$SCRIPTS/vm" --kernel vm --deterministic --smp 2 -- true
 wrong 'needs seconds' "$SCRIPTS/vm" --kernel vm --timeout 1.5 -- true
 wrong 'NAME=VALUE' "$SCRIPTS/vm" --kernel vm --env 1=2 -- true

@@ -34,3 +34,9 @@ case $1 in
 vm-off) ! grep -q '^the feature$' "$OUT" || fail "vm-off has the feature" ;;
 *) prints '^the feature$' ;;
 esac
+
+# Pairs of threads, as asked for.
+run 0 "$SCRIPTS/vm" --kernel "$1" --programs "$WORK/no-programs" --smp 2 --smt -- cat /sys/devices/system/cpu/smt/active
+prints '^1$'
+run 0 "$SCRIPTS/vm" --kernel "$1" --programs "$WORK/no-programs" --smp 2 -- cat /sys/devices/system/cpu/smt/active
+prints '^0$'
