@@ -109,8 +109,8 @@ struct Runs {
 
 Runs run_sequences(RseqView area, std::int64_t duration)
 {
-	// Longer than the other thread's period: most are interrupted.
-	const std::uint64_t turns = turns_for(2 * ms, area);
+	// Of the order of the other thread's period: some are interrupted.
+	const std::uint64_t turns = turns_for(600 * us, area);
 	Runs runs;
 	const std::uint64_t end = ticks() + to_ticks(duration);
 	while (ticks() < end)
@@ -141,12 +141,12 @@ TEST(Restart, SurvivesWithTheFlagsSet)
 				            runs.committed, runs.aborted);
 				if (area.flags() != flags)
 					return 2;
-				return runs.aborted > 0 ? 0 : 3;
+				return runs.aborted > 0 && runs.committed > 0 ? 0 : 3;
 			});
 			EXPECT_EQ(outcome, 0) << (outcome < 0    ? "killed by a signal"
 			                          : outcome == 1 ? "could not be set up"
 			                          : outcome == 2 ? "the flags changed"
-			                                         : "no sequence was restarted");
+			                                         : "no sequence was restarted, or all");
 		}
 }
 

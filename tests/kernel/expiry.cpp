@@ -17,7 +17,7 @@ namespace slice_test
 namespace
 {
 
-constexpr std::int64_t duration = 60 * ms;
+const std::int64_t duration = deterministic() ? 40 * ms : 300 * ms;
 
 class Expiry : public OneCpu, public testing::WithParamInterface<int>
 {

@@ -106,18 +106,15 @@ class Requesting
 			while (!stop_.load(std::memory_order_relaxed)) {
 				random = random * 1664525U + 1013904223U;
 				area.set_request(1);
-				spin(random >> 15);
-				switch (random % 4) {
-				case 0:
+				const std::uint64_t end = ticks() + to_ticks(random >> 15);
+				const unsigned manner = random >> 8 & 3;
+				while (ticks() < end)
+					if (manner == 1)
+						area.set_request(1);
+				if (manner == 0)
 					syscall(SYS_getppid);
-					break;
-				case 1:
-					area.set_request(1);
-					break;
-				default:
-					if (leave(area) == 1)
-						++yields_;
-				}
+				else if (manner != 1 && leave(area) == 1)
+					++yields_;
 			}
 			area.set_request(0);
 			counters_ = Counters::of_this_thread();
@@ -175,8 +172,13 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 	const std::vector<int> cpus = allowed_cpus();
 	const int here = cpus.front();
 	const int there = cpus.back();
-	constexpr std::int64_t run_time = 3 * second;
-	constexpr std::int64_t timeout = 5 * second;
+	// On a busy host the guest's processors hardly ever run together: as long
+	// as it takes to see enough, within reason.
+	constexpr std::int64_t least_time = 2 * second;
+	constexpr std::int64_t most_time = 60 * second;
+	constexpr std::int64_t timeout = 10 * second;
+	constexpr std::uint64_t least_calls = 200;
+	constexpr std::int64_t least_events = 10;
 
 	const Counters machine_before = Counters::of_machine();
 	std::vector<std::unique_ptr<Requesting>> requesters;
@@ -184,6 +186,8 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 		requesters.push_back(std::make_unique<Requesting>(there, i + 1));
 	std::uint64_t calls = 0;
 	std::uint64_t moves = 0;
+	std::vector<std::int64_t> urgent_ns;
+	std::vector<std::int64_t> ordinary_ns;
 	{
 		Answering urgent(fifo(10), there);
 		Answering ordinary(fair(100 * us), there);
@@ -193,12 +197,28 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 		Periodic local(sleeper);
 		in_thread(
 			[&] {
-				const std::int64_t end = now_ns() + run_time;
+				const std::int64_t start = now_ns();
+				const auto seen_enough = [&] {
+					const Counters now =
+						Counters::of_machine() - machine_before;
+					return calls >= least_calls &&
+				               now["granted"] > least_events &&
+				               now["denied_nonfair"] + now["ended_nonfair"] >
+				                       least_events;
+				};
 				unsigned random = 7;
-				while (now_ns() < end) {
+				for (;;) {
+					const std::int64_t elapsed = now_ns() - start;
+					if (elapsed > most_time ||
+				            (elapsed > least_time && seen_enough()))
+						break;
 					random = random * 1664525U + 1013904223U;
+					const std::int64_t t0 = now_ns();
 					ASSERT_TRUE(urgent.call(timeout)) << "after " << calls;
+					const std::int64_t t1 = now_ns();
 					ASSERT_TRUE(ordinary.call(timeout)) << "after " << calls;
+					urgent_ns.push_back(t1 - t0);
+					ordinary_ns.push_back(now_ns() - t1);
 					calls += 2;
 					spin(random >> 14);
 					// The migration thread, above all others, has to get in.
@@ -224,13 +244,19 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 	}
 	const Counters machine = Counters::of_machine() - machine_before;
 
+	std::printf(
+		"real-time answers: median %.0f worst %.0f us; ordinary: median %.0f worst %.0f us\n",
+		static_cast<double>(median(urgent_ns)) / us,
+		static_cast<double>(quantile(urgent_ns, 1)) / us,
+		static_cast<double>(median(ordinary_ns)) / us,
+		static_cast<double>(quantile(ordinary_ns, 1)) / us);
 	std::ostringstream text;
 	text << calls << " wake-ups, " << moves << " moves; kernel: " << sum << '\n';
 	std::fputs(text.str().c_str(), stdout);
-	EXPECT_GT(calls, 200U);
+	EXPECT_GE(calls, least_calls);
 	EXPECT_GT(moves, 1U);
-	EXPECT_GT(sum["granted"], 20);
-	EXPECT_GT(sum["denied_nonfair"] + sum["ended_nonfair"], 20);
+	EXPECT_GT(sum["granted"], least_events);
+	EXPECT_GT(sum["denied_nonfair"] + sum["ended_nonfair"], least_events);
 	EXPECT_EQ(sum["ended_yield"], yields);
 	EXPECT_EQ(sum["requests"], sum["granted"] + sum.denied());
 	EXPECT_EQ(sum["granted"], sum.ended());
