@@ -3,8 +3,8 @@
  * @file process.hpp
  * A child process that does not outlive its handle.
  */
-#ifndef SLICE_EXT_TESTS_LATENCY_PROCESS_HPP
-#define SLICE_EXT_TESTS_LATENCY_PROCESS_HPP
+#ifndef SLICE_EXT_TESTS_COMMON_PROCESS_HPP
+#define SLICE_EXT_TESTS_COMMON_PROCESS_HPP
 
 #include <string>
 #include <vector>
