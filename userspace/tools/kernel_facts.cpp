@@ -101,7 +101,8 @@ KernelFacts read_kernel_facts(const std::string &root)
 	facts.hypervisor =
 		cpu_has_flag(read_text(root + "/proc/cpuinfo").value_or(""), "hypervisor");
 
-	// The kernel reports its timer resolution: 1 ns once high resolution is active, a tick before.
+	// The kernel reports its timer resolution: 1 ns once high resolution is active, a tick
+	// before.
 	timespec resolution = {};
 	facts.high_res_timers = clock_getres(CLOCK_MONOTONIC, &resolution) == 0 &&
 	                        resolution.tv_sec == 0 && resolution.tv_nsec == 1;

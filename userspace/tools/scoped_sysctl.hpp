@@ -14,8 +14,9 @@ namespace slice_ext::tool
 class ScopedSysctl
 {
       public:
-	// Throws std::system_error when the file cannot be read or written; its code tells a missing
-	// file (ENOENT), a missing right (EACCES, EPERM, EROFS) and a refused value (EINVAL) apart.
+	// Throws std::system_error when the file cannot be read or written; its code tells a
+	// missing file (ENOENT), a missing right (EACCES, EPERM, EROFS) and a refused value
+	// (EINVAL) apart.
 	ScopedSysctl(std::string path, long value);
 	~ScopedSysctl();
 	ScopedSysctl(const ScopedSysctl &) = delete;

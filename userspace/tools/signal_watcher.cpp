@@ -12,7 +12,8 @@ SignalWatcher::SignalWatcher()
 {
 	sigemptyset(&watched_);
 	for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-		// A signal ignored from the start (nohup, background job of a plain shell) stays ignored.
+		// A signal ignored from the start (nohup, background job of a plain shell) stays
+		// ignored.
 		struct sigaction inherited;
 		sigaction(number, nullptr, &inherited);
 		if (inherited.sa_handler != SIG_IGN)

@@ -12,8 +12,9 @@ namespace slice_ext::tool
 // Turns SIGINT, SIGTERM, SIGHUP and SIGQUIT into an answer of wait(), so that a run that changed
 // something (a sysctl, thread priorities) ends in order and undoes it.
 //
-// Blocks those signals in the calling thread, hence also in the threads it starts later, and ignores
-// SIGPIPE (a reader that went away must not end the run halfway). To be created before any thread is.
+// Blocks those signals in the calling thread, hence also in the threads it starts later, and
+// ignores SIGPIPE (a reader that went away must not end the run halfway). To be created before any
+// thread is.
 class SignalWatcher
 {
       public:
@@ -22,7 +23,8 @@ class SignalWatcher
 	SignalWatcher(const SignalWatcher &) = delete;
 	SignalWatcher &operator=(const SignalWatcher &) = delete;
 
-	// Sleeps for DURATION or until one of the signals came. True once one has come, now or earlier.
+	// Sleeps for DURATION or until one of the signals came. True once one has come, now or
+	// earlier.
 	bool wait(std::chrono::nanoseconds duration);
 
 	// Number of the first signal that came, 0 for none so far.

@@ -25,7 +25,8 @@ constexpr int kSchemaVersion = 1;
 struct Answer {
 	slice_ext_info info = {};
 	int prctl_result = 0; // 0 or 1, or a negative errno
-	// What enabling a thread answered: the query cannot know everything without changing something.
+	// What enabling a thread answered: the query cannot know everything without changing
+	// something.
 	slice_ext_reason enabling = SLICE_EXT_AVAILABLE;
 	slice_ext_reason verdict = SLICE_EXT_AVAILABLE;
 };

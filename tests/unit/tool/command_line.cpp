@@ -46,7 +46,9 @@ ToolRun::ToolRun(const std::vector<std::string> &arguments, const std::function<
 		redirect(STDOUT_FILENO, dir_ + "/out");
 		redirect(STDERR_FILENO, dir_ + "/err");
 		in_child();
+		// In a guest there is no build tree; the programs are on its PATH.
 		execv(SLICE_EXT_TOOL, argv.data());
+		execvp(argv[0], argv.data());
 		_exit(127);
 	}
 }

@@ -13,8 +13,8 @@ namespace slice_ext::tool
 struct Calibration {
 	CycleClock clock;
 	BusyWork work;
-	// What slice_ext_enter() and slice_ext_leave() cost together when nothing happens between them,
-	// in a thread that is enabled. nullopt: it could not be enabled.
+	// What slice_ext_enter() and slice_ext_leave() cost together when nothing happens between
+	// them, in a thread that is enabled. nullopt: it could not be enabled.
 	std::optional<double> section_cost_ns;
 };
 

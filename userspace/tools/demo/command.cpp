@@ -90,7 +90,7 @@ void note_unavailable(DemoReport &report, slice_ext_reason reason)
 	report.unavailable_text = slice_ext_reason_text(reason);
 	report.unavailable_hint = slice_ext_reason_hint(reason);
 	if (reason == SLICE_EXT_SYSCTL_ZERO)
-		report.unavailable_hint += " Or for this run only: --delay-us 30.";
+		report.unavailable_hint += " (for this run only: --delay-us 30)";
 }
 
 void run_phases(DemoReport &report, SignalWatcher &signals, Progress &progress)

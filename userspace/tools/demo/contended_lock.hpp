@@ -41,7 +41,8 @@ class ContendedLock
 		return holder_.load(std::memory_order_relaxed);
 	}
 
-	// Only for the holder. A plain increment on purpose: it loses sections if the lock does not work.
+	// Only for the holder. A plain increment on purpose: it loses sections if the lock does not
+	// work.
 	void count_section()
 	{
 		sections_ = sections_ + 1;

@@ -11,9 +11,9 @@
 namespace slice_ext::tool
 {
 
-// One phase: starts all threads, lets them contend for options.seconds or until a signal comes, joins
-// them. Throws std::system_error when a thread cannot be started and std::runtime_error when one
-// cannot be enabled; all others are joined by then.
+// One phase: starts all threads, lets them contend for options.seconds or until a signal comes,
+// joins them. Throws std::system_error when a thread cannot be started and std::runtime_error when
+// one cannot be enabled; all others are joined by then.
 ArmResult run_phase(const DemoOptions &options, const Calibration &calibration, bool extended,
                     SignalWatcher &signals, Progress &progress);
 

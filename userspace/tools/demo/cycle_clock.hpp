@@ -33,7 +33,8 @@ class CycleClock
 #endif
 	}
 
-	// Takes 20 ms. Throws std::runtime_error when the counter cannot be read or does not advance.
+	// Takes 20 ms. Throws std::runtime_error when the counter cannot be read or does not
+	// advance.
 	static CycleClock calibrate();
 
 	std::uint64_t to_ns(std::uint64_t ticks) const

@@ -56,8 +56,8 @@ class Histogram
 		return count_ ? static_cast<double>(sum_) / static_cast<double>(count_) : 0;
 	}
 
-	// The smallest recorded value, within the error bound, that at least the FRACTION (0..1) of all
-	// values does not exceed. 0 for an empty histogram.
+	// The smallest recorded value, within the error bound, that at least the FRACTION (0..1) of
+	// all values does not exceed. 0 for an empty histogram.
 	std::uint64_t quantile(double fraction) const;
 
       private:

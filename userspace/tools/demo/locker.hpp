@@ -33,7 +33,8 @@ class Locker
 			0}; // times the RT thread took its CPU
 	};
 
-	// INDEX counts all lockers of the run from 0; it makes the thread's pauses and its hold times.
+	// INDEX counts all lockers of the run from 0; it makes the thread's pauses and its hold
+	// times.
 	Locker(const DemoOptions &options, const Calibration &calibration, bool extended,
 	       std::uint32_t index, int cpu, ContendedLock &lock);
 

@@ -9,8 +9,8 @@
 namespace slice_ext::tool
 {
 
-// What the demo is doing right now, on standard error: one line that changes on a terminal, a line a
-// second elsewhere, nothing when quiet.
+// What the demo is doing right now, on standard error: one line that changes on a terminal, a line
+// a second elsewhere, nothing when quiet.
 class Progress
 {
       public:

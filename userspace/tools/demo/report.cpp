@@ -199,6 +199,11 @@ std::string notes(const DemoReport &report)
 	if (report.section_cost_ns)
 		text += "Cost of an undisturbed section (enter and leave): " +
 		        format("%.1f", *report.section_cost_ns) + " ns.\n";
+	const std::int64_t longest = report.options.delay_us ? *report.options.delay_us
+	                                                     : report.facts.delay_us.value_or(-1);
+	if (report.with && longest >= 0 && report.options.hold_high_us > longest)
+		text += "The lock is held longer than an extension lasts: not every section can end in "
+			"one.\n";
 	const bool no_switches = (report.without && !report.without->switches) ||
 	                         (report.with && !report.with->switches);
 	if (no_switches)

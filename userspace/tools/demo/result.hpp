@@ -62,7 +62,8 @@ struct ArmResult {
 
 	ArmResult &operator+=(const ArmResult &more);
 
-	// The kernel's figures for the lockers, or for the machine where it does not count per thread.
+	// The kernel's figures for the lockers, or for the machine where it does not count per
+	// thread.
 	std::optional<Counters> counters() const
 	{
 		return own_counters ? own_counters : machine_counters;

@@ -44,7 +44,8 @@ void probe_wakeups(unsigned interval_us, const std::atomic<bool> &stop, Histogra
 		latency.record(late);
 		on_wake(late);
 		next += interval;
-		// After a stall longer than an interval: go on from now, in step, as cyclictest does.
+		// After a stall longer than an interval: go on from now, in step, as cyclictest
+		// does.
 		while (next <= now)
 			next += interval;
 	}

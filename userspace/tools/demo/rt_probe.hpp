@@ -10,9 +10,9 @@
 namespace slice_ext::tool
 {
 
-// The body of a real-time thread that sleeps to absolute times INTERVAL_US apart and records, in ns,
-// by how much each wake-up was late. ON_WAKE gets each of these figures. Returns once STOP is set,
-// within one interval.
+// The body of a real-time thread that sleeps to absolute times INTERVAL_US apart and records, in
+// ns, by how much each wake-up was late. ON_WAKE gets each of these figures. Returns once STOP is
+// set, within one interval.
 void probe_wakeups(unsigned interval_us, const std::atomic<bool> &stop, Histogram &latency,
                    const std::function<void(std::uint64_t late_ns)> &on_wake);
 

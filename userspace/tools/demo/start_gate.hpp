@@ -8,8 +8,8 @@
 namespace slice_ext::tool
 {
 
-// Threads prepare themselves, wait here and are let go together. Unlike a barrier it can be given up,
-// when not all of them could be started.
+// Threads prepare themselves, wait here and are let go together. Unlike a barrier it can be given
+// up, when not all of them could be started.
 class StartGate
 {
       public:

@@ -113,8 +113,8 @@ std::uint64_t SwitchDetector::count()
 	if (pointer_ == nullptr)
 		return 0;
 #if defined(__x86_64__)
-	// Armed before the count is read: a switch between the two is seen twice rather than never, and
-	// count() then finds no difference.
+	// Armed before the count is read: a switch between the two is seen twice rather than never,
+	// and count() then finds no difference.
 	*pointer_ = reinterpret_cast<std::uintptr_t>(&never_run);
 #endif
 	const std::uint64_t now = involuntary_switches();

@@ -10,14 +10,14 @@ namespace slice_ext::tool
 {
 
 // Tells how often the calling thread was switched out between two moments, without a system call
-// between them (one would end the extension it is to observe), and in the same way for a thread that
-// uses extensions and one that does not.
+// between them (one would end the extension it is to observe), and in the same way for a thread
+// that uses extensions and one that does not.
 //
 // Two facts together:
-//  - the kernel clears rseq->rseq_cs of a thread that was switched out and whose instruction pointer
-//    is outside the sequence it points to. The sequence used here is never executed, so a cleared
-//    pointer means: switched out since arm(), or a signal, or other work of the kernel for this
-//    thread (the periodic scan of its concurrency ids does that some ten times a second);
+//  - the kernel clears rseq->rseq_cs of a thread that was switched out and whose instruction
+//    pointer is outside the sequence it points to. The sequence used here is never executed, so a
+//    cleared pointer means: switched out since arm(), or a signal, or other work of the kernel for
+//    this thread (the periodic scan of its concurrency ids does that some ten times a second);
 //  - ru_nivcsw of getrusage(RUSAGE_THREAD) is exact, and is read only when the pointer was cleared
 //    and never inside a section.
 //
@@ -45,7 +45,8 @@ class SwitchDetector
 		return pointer_ != nullptr && *pointer_ == 0;
 	}
 
-	// Involuntary switches since the last arm() or count(); starts a new observation. System call.
+	// Involuntary switches since the last arm() or count(); starts a new observation. System
+	// call.
 	std::uint64_t count();
 
       private:
