@@ -52,7 +52,7 @@ TEST(Inheritance, AForkedChildIsGrantedToo)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	in_thread([] {
 		RseqArea area;
@@ -78,7 +78,7 @@ TEST(Inheritance, AForkInsideAGrantEndsItForBoth)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	in_thread([] {
 		RseqArea area;

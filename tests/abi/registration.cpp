@@ -162,7 +162,7 @@ int opt_in_on_the_libc_area()
 	check(area.flags() == (flag_available | flag_enabled), "flags after");
 
 	pin(test_cpu());
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	int grants = 0;
 	for (int i = 0; i < 200 && grants < 5; ++i) {

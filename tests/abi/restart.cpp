@@ -122,7 +122,7 @@ TEST(Restart, SurvivesWithTheFlagsSet)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "30");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	for (const std::uint32_t size : {32U, 64U})
 		for (const bool opted_in : {false, true}) {
@@ -143,10 +143,11 @@ TEST(Restart, SurvivesWithTheFlagsSet)
 					return 2;
 				return runs.aborted > 0 && runs.committed > 0 ? 0 : 3;
 			});
-			EXPECT_EQ(outcome, 0) << (outcome < 0    ? "killed by a signal"
-			                          : outcome == 1 ? "could not be set up"
-			                          : outcome == 2 ? "the flags changed"
-			                                         : "no sequence was restarted, or all");
+			EXPECT_EQ(outcome, 0)
+				<< (outcome < 0    ? "killed by a signal"
+			            : outcome == 1 ? "could not be set up"
+			            : outcome == 2 ? "the flags changed"
+			                           : "no sequence was restarted, or all");
 		}
 }
 
@@ -155,7 +156,7 @@ TEST(Restart, SurvivesWhileRequesting)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "30");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	const Outcome outcome = in_child([] {
 		pin(test_cpu());
@@ -186,7 +187,7 @@ TEST(Restart, AGrantDoesNotRestart)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	in_thread([] {
 		RseqArea area;
@@ -208,7 +209,7 @@ TEST(Restart, AnUnknownFlagStillKills)
 {
 	SLICE_EXT_NEEDS(need::control());
 	constexpr std::uint32_t unknown = 1U << 7;
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	const Outcome outcome = in_child([] {
 		pin(test_cpu());

@@ -113,7 +113,7 @@ TEST_P(Untouched, NeverOptedIn)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	for (const auto &pattern : patterns)
 		in_thread([&] {
@@ -127,7 +127,7 @@ TEST_P(Untouched, AfterOptingOut)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	in_thread([&] {
 		RseqArea area;

@@ -58,7 +58,7 @@ TEST(Yield, InsideAGrantGivesOne)
 {
 	SLICE_EXT_NEEDS(need::control());
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	ASSERT_EQ(other.error(), 0);
 
@@ -95,7 +95,7 @@ TEST(Yield, ARefusedCallLeavesNothingForTheNext)
 	SLICE_EXT_NEEDS(need::control());
 	constexpr std::uint32_t refused_argument = 0xdead;
 	const FileGuard length(path_sysctl, "100");
-	const ShortSoftirqSlice softirq(test_cpu());
+	const EagerSoftirq softirq(test_cpu());
 	Periodic other({});
 	const Outcome outcome = in_child([] {
 		pin(test_cpu());

@@ -28,7 +28,7 @@ class Periodic
 		std::int64_t first = 0;
 		/** Busy time after each wake-up. */
 		std::int64_t busy = 20 * us;
-		Policy policy = fair(100 * us);
+		Policy policy = eager();
 		int cpu = test_cpu();
 	};
 

@@ -65,10 +65,17 @@ pid_t thread_id()
 	return static_cast<pid_t>(syscall(SYS_gettid));
 }
 
-Policy fair(std::int64_t slice)
+Policy fair()
 {
 	Policy policy;
 	policy.policy = SCHED_OTHER;
+	return policy;
+}
+
+Policy eager(std::int64_t slice)
+{
+	Policy policy = fair();
+	policy.nice = -20;
 	policy.runtime = slice;
 	return policy;
 }
@@ -157,7 +164,7 @@ bool preempt_rt()
 	return rt;
 }
 
-ShortSoftirqSlice::ShortSoftirqSlice(int cpu)
+EagerSoftirq::EagerSoftirq(int cpu)
 {
 	if (!preempt_rt())
 		return;
@@ -168,12 +175,11 @@ ShortSoftirqSlice::ShortSoftirqSlice(int cpu)
 			if (read_line(found.gl_pathv[i]) == wanted)
 				pid_ = std::stoi(std::string(found.gl_pathv[i]).substr(6));
 	globfree(&found);
-	constexpr std::int64_t shortest = 100'000;
 	if (pid_)
-		apply(fair(shortest), pid_);
+		apply(eager(), pid_);
 }
 
-ShortSoftirqSlice::~ShortSoftirqSlice()
+EagerSoftirq::~EagerSoftirq()
 {
 	if (pid_)
 		apply(fair(), pid_);

@@ -39,9 +39,12 @@ struct Policy {
 	std::int64_t period = 0; /**< SCHED_DEADLINE: deadline and period */
 };
 
-/** An ordinary thread. A slice shorter than the others' lets it preempt them
- * when it wakes up; see do_preempt_short() in the kernel. */
-Policy fair(std::int64_t slice = 0);
+/** An ordinary thread. */
+Policy fair();
+/** An ordinary thread that preempts other ordinary ones whenever it wakes up: its
+ * slice is shorter than theirs, and its weight makes what it uses too little to
+ * lose its turn. See do_preempt_short() in the kernel. Needs privilege. */
+Policy eager(std::int64_t slice = 100'000);
 Policy batch();
 Policy idle_policy();
 Policy fifo(int priority);
@@ -92,17 +95,17 @@ bool preempt_rt();
  * Makes the wake-ups of ordinary threads preempt on PREEMPT_RT as they do
  * elsewhere.
  *
- * There their timers expire in ksoftirqd, itself an ordinary thread with the
- * default slice. It wakes up first, and with that slice it would wait until the
- * running thread has used its own. Does nothing on other kernels.
+ * There their timers expire in ksoftirqd, itself an ordinary thread. It wakes up
+ * first and would wait until the running thread has used its slice. Does nothing
+ * on other kernels.
  */
-class ShortSoftirqSlice
+class EagerSoftirq
 {
       public:
-	explicit ShortSoftirqSlice(int cpu);
-	~ShortSoftirqSlice();
-	ShortSoftirqSlice(const ShortSoftirqSlice &) = delete;
-	ShortSoftirqSlice &operator=(const ShortSoftirqSlice &) = delete;
+	explicit EagerSoftirq(int cpu);
+	~EagerSoftirq();
+	EagerSoftirq(const EagerSoftirq &) = delete;
+	EagerSoftirq &operator=(const EagerSoftirq &) = delete;
 
       private:
 	pid_t pid_ = 0;

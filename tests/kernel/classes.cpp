@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -41,7 +42,7 @@ class Classes : public OneCpu
 		EXPECT_GE(extended.counters["denied_nonfair"] + extended.counters["ended_nonfair"],
 		          wakeups * 9 / 10);
 		// Kernel threads are ordinary threads and may cause a grant of their own.
-		EXPECT_LE(extended.counters["granted"], wakeups / 4);
+		EXPECT_LE(extended.counters["granted"], wakeups / (preempt_rt() ? 2 : 4));
 		const std::int64_t margin = deterministic() ? 2 * us : 50 * us;
 		EXPECT_LE(extended.median_lateness(), base.median_lateness() + margin);
 		if (deterministic()) {
@@ -85,12 +86,13 @@ TEST_F(Classes, ARealTimeArrivalEndsALiveGrant)
 	describe("requesting always", extended);
 	ASSERT_EQ(extended.error, 0);
 	EXPECT_GT(extended.counters["granted"], 10);
-	EXPECT_GE(extended.counters["ended_nonfair"], extended.counters["granted"] / 2);
 	EXPECT_GT(extended.counters["ended_nonfair"], 10);
 	const std::int64_t margin = deterministic() ? 2 * us : 50 * us;
 	EXPECT_LE(extended.median_lateness(), base.median_lateness() + margin);
-	// Cut short at 40 us less the way in.
-	EXPECT_LT(median(extended.used), 45 * us);
+	// 40 us less the way in. Grants of other wake-ups run to their end.
+	const auto cut_short = std::count_if(extended.used.begin(), extended.used.end(),
+	                                     [](std::int64_t used) { return used < 45 * us; });
+	EXPECT_GE(cut_short, extended.counters["ended_nonfair"] * 9 / 10);
 }
 
 TEST_F(Classes, AnIdleThreadIsDenied)

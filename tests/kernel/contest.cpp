@@ -13,7 +13,9 @@ Contest contest(Demand demand, const Periodic::Setup &setup, std::int64_t durati
                 const Policy &own)
 {
 	Contest result;
-	result.used.reserve(10'000);
+	constexpr std::size_t most_grants = 10'000;
+	result.used.reserve(most_grants);
+	result.away.reserve(most_grants);
 	Periodic other(setup);
 	result.error = other.error();
 	in_thread(
@@ -33,8 +35,10 @@ Contest contest(Demand demand, const Periodic::Setup &setup, std::int64_t durati
 				if (!area.granted())
 					continue;
 				const Stay stay = until_ended(area, ticks(), to_ticks(second));
-				if (result.used.size() < result.used.capacity())
+				if (result.used.size() < most_grants) {
 					result.used.push_back(stay.used);
+					result.away.push_back(stay.away);
+				}
 			}
 			area.set_request(0);
 			result.counters = Counters::of_this_thread() - before;

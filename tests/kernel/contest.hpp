@@ -28,6 +28,8 @@ struct Contest {
 	std::vector<std::int64_t> lateness;
 	/** Length of each grant as the spinning thread saw it, ns. */
 	std::vector<std::int64_t> used;
+	/** How long it was without the CPU after each of those, ns. */
+	std::vector<std::int64_t> away;
 	/** Of the spinning thread, for the time it spun. */
 	Counters counters;
 

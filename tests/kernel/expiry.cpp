@@ -40,28 +40,30 @@ TEST_P(Expiry, IsHonoured)
 	ASSERT_EQ(extended.error, 0);
 
 	const auto wakeups = static_cast<std::int64_t>(extended.lateness.size());
-	ASSERT_GT(wakeups, 30);
+	ASSERT_GT(wakeups, 20);
 	EXPECT_EQ(base.counters["granted"], 0);
 	EXPECT_GE(extended.counters["granted"], at_least(wakeups));
 	EXPECT_GE(extended.counters["ended_expired"], at_least(extended.counters["granted"]));
 	EXPECT_EQ(extended.counters["ended_yield"], 0);
 
-	const std::int64_t added = extended.median_lateness() - base.median_lateness();
-	std::printf("sysctl %d us: the waiting thread ran %.2f us later\n", GetParam(),
-	            static_cast<double>(added) / us);
-	const std::int64_t interrupt = deterministic() ? 5 * us : 200 * us;
-	EXPECT_GE(added, deterministic() ? length - 500 : length / 2);
-	EXPECT_LE(added, length + interrupt);
+	// On PREEMPT_RT the other thread's timer expires in ksoftirqd, an ordinary
+	// thread with a turn of its own to wait for: its lateness tells nothing.
+	if (!preempt_rt()) {
+		const std::int64_t added = extended.median_lateness() - base.median_lateness();
+		std::printf("sysctl %d us: the waiting thread ran %.2f us later\n", GetParam(),
+		            static_cast<double>(added) / us);
+		EXPECT_GE(added, deterministic() ? length - 500 : length / 2);
+		EXPECT_LE(added, length + (deterministic() ? 3 * us : 200 * us));
+	}
 
 	// The user's own view misses the way back from the decision, so the
 	// shortest may be over before the thread can look.
-	for (const std::int64_t used : extended.used)
-		if (deterministic()) {
-			EXPECT_LE(used, length + 500);
-		}
+	if (deterministic()) {
+		EXPECT_LE(quantile(extended.used, 1.0), length + 500);
+	}
 	if (length >= 5 * us) {
 		ASSERT_FALSE(extended.used.empty());
-		EXPECT_GE(median(extended.used), length - 4 * us);
+		EXPECT_GE(median(extended.used), length - (deterministic() ? 1 : 4) * us);
 	}
 }
 

@@ -30,7 +30,7 @@ class OneCpu : public testing::Test
 	{
 		SLICE_EXT_NEEDS(need::control());
 		sysctl_ = std::make_unique<FileGuard>(path_sysctl, delay_us);
-		softirq_ = std::make_unique<ShortSoftirqSlice>(test_cpu());
+		softirq_ = std::make_unique<EagerSoftirq>(test_cpu());
 		ASSERT_EQ(sysctl_->error(), 0);
 		ASSERT_EQ(sysctl_->get(), delay_us);
 	}
@@ -56,7 +56,7 @@ class OneCpu : public testing::Test
 	}
 
 	std::unique_ptr<FileGuard> sysctl_;
-	std::unique_ptr<ShortSoftirqSlice> softirq_;
+	std::unique_ptr<EagerSoftirq> softirq_;
 };
 
 } // namespace slice_test

@@ -32,6 +32,14 @@ class Grant : public OneCpu
 	{
 		prepare("100");
 	}
+
+	/** How many of @p due other threads must have run at the end of a grant. On
+	 * PREEMPT_RT it is ksoftirqd that gets the CPU, and the thread it wakes may
+	 * have to wait for a turn of its own. */
+	static std::int64_t at_least_ran(std::int64_t due)
+	{
+		return preempt_rt() ? due / 2 : at_least(due);
+	}
 };
 
 TEST_F(Grant, HappensAndIsCounted)
@@ -93,7 +101,7 @@ TEST_F(Grant, YieldEndsItAndTheNextThreadRuns)
 	EXPECT_GE(ones, at_least(rounds));
 	EXPECT_EQ(counters["ended_yield"], ones);
 	EXPECT_GT(due, rounds / 4);
-	EXPECT_GE(ran, at_least(due)) << "the CPU was not given to the one waiting";
+	EXPECT_GE(ran, at_least_ran(due)) << "the CPU was not given to the one waiting";
 }
 
 TEST_F(Grant, AnyOtherSyscallEndsItAndTheNextThreadRuns)
@@ -127,7 +135,7 @@ TEST_F(Grant, AnyOtherSyscallEndsItAndTheNextThreadRuns)
 	EXPECT_GE(counters["ended_syscall"], at_least(granted));
 	EXPECT_EQ(counters["ended_yield"], 0);
 	EXPECT_GT(due, rounds / 4);
-	EXPECT_GE(ran, at_least(due)) << "the CPU was not given to the one waiting";
+	EXPECT_GE(ran, at_least_ran(due)) << "the CPU was not given to the one waiting";
 }
 
 TEST_F(Grant, ASyscallWithTheRequestOnlyCostsNothing)
@@ -252,14 +260,18 @@ TEST_F(Grant, BatchThreadsAreGrantedToo)
 }
 
 // Two sleepers; the second wakes up 25 us into the grant that the first caused.
-TEST_F(Grant, ASecondFairWakeupKeepsIt)
+// On PREEMPT_RT it only adds to what ksoftirqd has to do and asks for nothing, so
+// there the further requests are those of the tick, which the period lets fall
+// into one grant in ten.
+TEST_F(Grant, AFurtherFairRequestKeepsIt)
 {
 	Periodic::Setup first;
+	first.period = 903 * us;
 	first.first = now_ns() + 20 * ms;
-	first.policy = fair(200 * us);
+	first.policy = eager(200 * us);
 	Periodic::Setup second_one = first;
 	second_one.first = first.first + 25 * us;
-	second_one.policy = fair(100 * us);
+	second_one.policy = eager(100 * us);
 	Periodic one(first);
 	Periodic two(second_one);
 	std::vector<std::int64_t> used;
@@ -320,7 +332,7 @@ TEST_F(Grant, OnlyOnePerStayOnTheCpu)
 		}
 		EXPECT_GE(stays, at_least(rounds));
 		EXPECT_GT(due, rounds / 4);
-		EXPECT_GE(ran_between, at_least(due));
+		EXPECT_GE(ran_between, at_least_ran(due));
 		const Counters counters = Counters::of_this_thread();
 		EXPECT_GE(counters["ended_expired"], at_least(stays)) << counters;
 	});

@@ -190,8 +190,8 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 	std::vector<std::int64_t> ordinary_ns;
 	{
 		Answering urgent(fifo(10), there);
-		Answering ordinary(fair(100 * us), there);
-		const ShortSoftirqSlice softirq(there);
+		Answering ordinary(eager(), there);
+		const EagerSoftirq softirq(there);
 		Periodic::Setup sleeper;
 		sleeper.cpu = there;
 		Periodic local(sleeper);
