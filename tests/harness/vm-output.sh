@@ -28,9 +28,9 @@ cmp "$OUT" "$WORK/wanted" || fail "output was changed on the way"
 
 # Output is passed on as it comes: this guest never ends by itself.
 mkfifo "$WORK/pipe"
-"$SCRIPTS/vm" --kernel vm --smp 1 --timeout 60 --programs "$WORK/no-programs" -- \
+"$SCRIPTS/vm" --kernel vm --smp 1 --timeout 150 --programs "$WORK/no-programs" -- \
 	sh -c 'echo first; sleep 1000' >"$WORK/pipe" 2>/dev/null &
-read -r -t 50 line <"$WORK/pipe" || fail "nothing was passed on while the guest ran"
+read -r -t 140 line <"$WORK/pipe" || fail "nothing was passed on while the guest ran"
 kill $!
 wait $! || true
 [ "$line" = first ] || fail "got '$line' instead of 'first'"
