@@ -2,6 +2,7 @@
 /* What the feature is for: the demo's sections per second, and who loses the CPU inside one. */
 #include "needs.hpp"
 #include "process.hpp"
+#include "timing.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -65,7 +66,8 @@ TEST(Gain, TheDemoShowsIt)
 	EXPECT_EQ(without["grants"], 0);
 	ASSERT_GT(preempted_off, 50) << "nobody lost the CPU in a section, nothing is shown";
 	EXPECT_GE(on, gain * off);
-	EXPECT_LE(preempted_on, preempted_off / 4);
+	/* A busy host takes the CPU from an emulated one for longer than any delay. */
+	EXPECT_LE(preempted_on, preempted_off / (deterministic() ? 20 : 2));
 }
 
 } // namespace
