@@ -83,7 +83,7 @@ TEST(Inheritance, AForkInsideAGrantEndsItForBoth)
 	in_thread([] {
 		RseqArea area;
 		ASSERT_EQ(opt_in(area), 0);
-		ASSERT_TRUE(until_granted(area, ticks() + to_ticks(second)).granted);
+		ASSERT_TRUE(until_granted(area, ticks() + to_ticks(10 * second)).granted);
 		const pid_t pid = fork();
 		if (pid == 0)
 			_exit(area.ctrl() == ctrl_idle ? state_code() : failed);

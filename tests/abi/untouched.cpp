@@ -133,7 +133,7 @@ TEST_P(Untouched, AfterOptingOut)
 		RseqArea area;
 		ASSERT_EQ(area.enroll(GetParam()), 0);
 		ASSERT_EQ(set_enabled(true), 0);
-		ASSERT_TRUE(until_granted(area, ticks() + to_ticks(second)).granted)
+		ASSERT_TRUE(until_granted(area, ticks() + to_ticks(10 * second)).granted)
 			<< "it never was under the kernel's hand";
 		leave(area);
 		ASSERT_EQ(set_enabled(false), 0);

@@ -177,8 +177,8 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 	constexpr std::int64_t least_time = 2 * second;
 	constexpr std::int64_t most_time = 60 * second;
 	constexpr std::int64_t timeout = 10 * second;
-	constexpr std::uint64_t least_calls = 200;
-	constexpr std::int64_t least_events = 10;
+	constexpr std::uint64_t least_calls = 100;
+	constexpr std::int64_t least_events = 5;
 
 	const Counters machine_before = Counters::of_machine();
 	std::vector<std::unique_ptr<Requesting>> requesters;
@@ -222,7 +222,7 @@ TEST_P(Stress, EveryRemoteWakeupIsAnswered)
 					calls += 2;
 					spin(random >> 14);
 					// The migration thread, above all others, has to get in.
-					if (calls % 64 == 0) {
+					if (calls % 16 == 0) {
 						const pid_t tid = requesters[0]->tid();
 						EXPECT_EQ(pin(here, tid), 0);
 						EXPECT_EQ(pin(there, tid), 0);
