@@ -350,8 +350,7 @@ void note_word(int)
 // sigreturn is a system call.
 TEST_F(Grant, DoesNotSurviveASignal)
 {
-	struct sigaction action {
-	};
+	struct sigaction action = {};
 	action.sa_handler = note_word;
 	ASSERT_EQ(sigaction(SIGUSR2, &action, nullptr), 0);
 	Periodic::Setup setup;
@@ -407,8 +406,7 @@ TEST_F(Grant, DeniedWhenOtherWorkIsPending)
 		GTEST_SKIP()
 			<< "the signal cannot come at the same moment: timers expire in a thread";
 	}
-	struct sigaction action {
-	};
+	struct sigaction action = {};
 	action.sa_handler = [](int) {};
 	ASSERT_EQ(sigaction(SIGUSR2, &action, nullptr), 0);
 	Periodic::Setup setup;
