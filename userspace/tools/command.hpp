@@ -11,6 +11,7 @@ namespace slice_ext::tool
 // and, as the subcommand's callback, what puts the exit status into STATUS.
 void add_status_command(CLI::App &app, int &status);
 void add_demo_command(CLI::App &app, int &status);
+void add_load_command(CLI::App &app, int &status);
 
 } // namespace slice_ext::tool
 

@@ -19,6 +19,7 @@ int main(int argc, char **argv)
 	int status = kExitFailed;
 	add_status_command(app, status);
 	add_demo_command(app, status);
+	add_load_command(app, status);
 
 	try {
 		app.parse(argc, argv);

@@ -8,17 +8,18 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <system_error>
-#include <thread>
 #include <tuple>
 
+#include "availability.hpp"
 #include "cpu_list.hpp"
 #include "demo/contender.hpp"
 #include "demo/pinned_thread.hpp"
 #include "demo/report.hpp"
 #include "demo/rt_probe.hpp"
 #include "exit_status.hpp"
+#include "number_option.hpp"
+#include "refusal.hpp"
 #include "scoped_sysctl.hpp"
 
 namespace slice_ext::tool
@@ -26,27 +27,6 @@ namespace slice_ext::tool
 
 namespace
 {
-
-// The run cannot go on; what is printed, and the exit status.
-struct Refusal {
-	int exit_status;
-	std::string text;
-};
-
-std::unique_ptr<ScopedSysctl> set_delay(unsigned delay_us)
-{
-	try {
-		return std::make_unique<ScopedSysctl>(SLICE_EXT_ABI_SYSCTL, delay_us);
-	} catch (const std::system_error &error) {
-		const int number = error.code().value();
-		if (number == ENOENT)
-			return nullptr; // a kernel without the feature: the query will say so
-		const bool right = number == EACCES || number == EPERM || number == EROFS;
-		throw Refusal{right ? kExitNoPermission : kExitFailed,
-		              "--delay-us: " + std::string(error.what()) +
-		                      (right ? "; run it as root" : "")};
-	}
-}
 
 // Before anything is measured: a run must not fail over this halfway.
 void check_fifo_right(const DemoOptions &options)
@@ -67,21 +47,6 @@ void check_fifo_right(const DemoOptions &options)
 		              std::string("--rt: cannot lock the memory: ") + std::strerror(errno) +
 		                      "; run it as root, with CAP_IPC_LOCK, or raise the "
 		                      "limit with 'ulimit -l'"};
-}
-
-// Whether the lockers will be able to: the answer of enabling a thread, since the query changes
-// nothing and so cannot tell everything.
-slice_ext_reason availability()
-{
-	slice_ext_info info;
-	slice_ext_query(&info);
-	int enabling = SLICE_EXT_AVAILABLE;
-	std::thread([&enabling] { enabling = slice_ext_enable(); }).join();
-	if (enabling != SLICE_EXT_AVAILABLE)
-		return static_cast<slice_ext_reason>(enabling);
-	if (info.delay_us == 0)
-		return SLICE_EXT_SYSCTL_ZERO;
-	return info.reason == SLICE_EXT_NO_AREA ? SLICE_EXT_AVAILABLE : info.reason;
 }
 
 void note_unavailable(DemoReport &report, slice_ext_reason reason)
@@ -146,10 +111,10 @@ int run_demo(const DemoOptions &options)
 	if (options.rt)
 		check_fifo_right(options);
 	const std::unique_ptr<ScopedSysctl> delay =
-		options.delay_us ? set_delay(*options.delay_us) : nullptr;
+		options.delay_us ? set_delay(*options.delay_us, "--delay-us") : nullptr;
 	report.facts = read_kernel_facts();
 	if (options.mode != Mode::off) {
-		const slice_ext_reason reason = availability();
+		const slice_ext_reason reason = section_availability();
 		if (reason != SLICE_EXT_AVAILABLE)
 			note_unavailable(report, reason);
 	}
@@ -164,21 +129,6 @@ int run_demo(const DemoOptions &options)
 	progress.finish();
 	print(report);
 	return judge(report).exit_status;
-}
-
-// CLI::Range lets "nan" pass.
-CLI::Validator number_between(double low, double high)
-{
-	return CLI::Validator(
-		[low, high](std::string &text) -> std::string {
-			double value = 0;
-			if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
-				return "";
-			std::ostringstream error;
-			error << text << " is not a number from " << low << " to " << high;
-			return error.str();
-		},
-		"NUMBER");
 }
 
 // What the command line gave, before it is checked.
