@@ -12,6 +12,7 @@ namespace slice_ext::tool
 void add_status_command(CLI::App &app, int &status);
 void add_demo_command(CLI::App &app, int &status);
 void add_load_command(CLI::App &app, int &status);
+void add_latency_command(CLI::App &app, int &status);
 
 } // namespace slice_ext::tool
 

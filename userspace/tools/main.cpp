@@ -20,6 +20,7 @@ int main(int argc, char **argv)
 	add_status_command(app, status);
 	add_demo_command(app, status);
 	add_load_command(app, status);
+	add_latency_command(app, status);
 
 	try {
 		app.parse(argc, argv);
