@@ -8,6 +8,7 @@
 
 #include "cpu_list.hpp"
 #include "exit_status.hpp"
+#include "latency/checks.hpp"
 #include "latency/experiment.hpp"
 #include "latency/runner.hpp"
 
@@ -100,6 +101,7 @@ void add_latency_command(CLI::App &app, int &status)
 		"latency", "The laboratory: what sections cost a real-time thread, measured and compared");
 	latency->require_subcommand(1);
 	add_run(*latency, status);
+	add_check_subcommand(*latency, status);
 	add_list(*latency, status);
 	add_show(*latency, status);
 }

@@ -172,7 +172,7 @@ bool is_metric(Kind kind, const std::string &metric)
 {
 	static const std::set<std::string> cyclictest = {"min", "average", "max",     "p50",
 	                                                 "p99", "p99.9",   "overflow"};
-	static const std::set<std::string> phase = {"max", "average", "wake_ups"};
+	static const std::set<std::string> phase = {"max", "average", "wake_ups", "uncovered"};
 	static const std::set<std::string> bench = {
 		"sections_per_second", "wait_p50",         "wait_p99",        "wait_p999",
 		"wait_max",            "holder_preempted", "uncontended_cost"};
