@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 	app.require_subcommand(1);
 	int status = kExitFailed;
 	add_status_command(app, status);
+	add_bench_command(app, status);
 	add_demo_command(app, status);
 	add_load_command(app, status);
 	add_latency_command(app, status);

@@ -24,8 +24,9 @@ Locker::Locker(const DemoOptions &options, const Calibration &calibration, bool 
                std::uint32_t index, int cpu, ContendedLock &lock)
 	: options_(options), calibration_(calibration), extended_(extended), identity_(index + 1),
 	  cpu_(cpu),
-	  // Each a bit slower than the one before: equal periods would lock the threads in step.
-	  pause_steps_(calibration.work.steps_for_us(options.pause_us * (1 + 0.27 * index))),
+	  // Each a bit slower than the one before, up to a limit: equal periods would lock the
+	  // threads in step.
+	  pause_steps_(calibration.work.steps_for_us(options.pause_us * (1 + 0.27 * (index % 8)))),
 	  lock_(lock), random_(index + 1)
 {
 }

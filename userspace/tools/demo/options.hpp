@@ -20,8 +20,8 @@ struct DemoOptions {
 	std::vector<int> cpus;
 	unsigned lockers = 3;  // per CPU
 	unsigned sleepers = 1; // per CPU
-	unsigned hold_low_us = 20;
-	unsigned hold_high_us = 20;
+	double hold_low_us = 20;
+	double hold_high_us = 20;
 	double pause_us = 5;
 	bool rt = false;
 	int rt_priority = 95;

@@ -9,6 +9,7 @@
 
 #include "cpu_list.hpp"
 #include "exit_status.hpp"
+#include "text_table.hpp"
 
 namespace slice_ext::tool
 {
@@ -137,28 +138,11 @@ std::string cell(const Row &row, const Figure &figure)
 	return figure ? format(row.pattern, *figure) : "-";
 }
 
-std::string layout(const std::vector<std::vector<std::string>> &rows)
-{
-	std::vector<std::size_t> widths(rows.front().size(), 0);
-	for (const auto &row : rows)
-		for (std::size_t i = 0; i < row.size(); ++i)
-			widths[i] = std::max(widths[i], row[i].size());
-	std::string text;
-	for (const auto &row : rows) {
-		std::string line = row[0] + std::string(widths[0] - row[0].size(), ' ');
-		for (std::size_t i = 1; i < row.size(); ++i)
-			line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
-		line.erase(line.find_last_not_of(' ') + 1);
-		text += line + '\n';
-	}
-	return text;
-}
-
 std::string hold_text(const DemoOptions &options)
 {
-	std::string text = std::to_string(options.hold_low_us);
-	if (options.hold_high_us != options.hold_low_us)
-		text += ".." + std::to_string(options.hold_high_us);
+	std::string text = format("%g", options.hold_low_us);
+	if (options.hold_high_us > options.hold_low_us)
+		text += ".." + format("%g", options.hold_high_us);
 	return text + " us";
 }
 
@@ -401,7 +385,7 @@ std::vector<std::vector<std::string>> table_rows(const DemoReport &report)
 
 std::string to_text(const DemoReport &report)
 {
-	return heading(report) + "\n" + layout(table_rows(report)) + "\n" + notes(report) +
+	return heading(report) + "\n" + text_table(table_rows(report)) + "\n" + notes(report) +
 	       judge(report).text + "\n";
 }
 
