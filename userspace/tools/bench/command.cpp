@@ -3,7 +3,9 @@
 
 #include <slice_ext/slice_ext.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -22,17 +24,37 @@ namespace slice_ext::tool
 namespace
 {
 
+// What a section of no work takes: the switch detection and the two clock readings in it.
+double bookkeeping_ns(const BenchOptions &options, const Calibration &calibration,
+                      SignalWatcher &signals)
+{
+	DemoOptions one;
+	one.cpus = {options.cpus.front()};
+	one.lockers = 1;
+	one.sleepers = 0;
+	one.hold_low_us = 0;
+	one.hold_high_us = 0;
+	one.pause_us = 1;
+	one.heartbeat = false;
+	one.seconds = 0.02;
+	Progress silent(true, one.seconds);
+	return static_cast<double>(
+		run_phase(one, calibration, false, signals, silent).hold.quantile(0.5));
+}
+
 // The demo's lockers, whose lock is a test-and-set spinlock with pause, as storage engines use it:
 // a waiter looks at the lock word until it is free, and never sleeps.
-DemoOptions locker_options(const BenchOptions &options, const BenchRow &row)
+DemoOptions locker_options(const BenchOptions &options, const BenchRow &row, double bookkeeping)
 {
 	DemoOptions lockers;
 	lockers.cpus = options.cpus;
 	lockers.lockers = row.threads;
 	lockers.sleepers = options.sleepers;
-	lockers.hold_low_us = static_cast<double>(row.section) / 1000;
+	const double section = static_cast<double>(row.section);
+	lockers.hold_low_us = std::max(0.0, section - bookkeeping) / 1000;
 	lockers.hold_high_us = lockers.hold_low_us;
-	lockers.pause_us = options.pause_us.value_or(lockers.hold_low_us);
+	lockers.pause_us = options.pause_us.value_or(section / 1000);
+	lockers.heartbeat = false;
 	lockers.seconds = options.seconds;
 	lockers.extend_while_waiting = row.mode == BenchMode::on_while_waiting;
 	lockers.quiet = true;
@@ -62,14 +84,13 @@ void note_availability(BenchReport &report)
 
 // The rows of one section length and number of threads, the modes taken in turns. No Google Benchmark:
 // it times iterations, and has neither percentiles of waits, nor pinned threads, nor kernel counters.
-bool run_rows(BenchReport &report, std::vector<BenchRow> &rows, const Calibration &calibration,
-              SignalWatcher &signals)
+bool run_rows(const BenchOptions &options, std::vector<BenchRow> &rows,
+              const Calibration &calibration, double bookkeeping, SignalWatcher &signals)
 {
-	const BenchOptions &options = report.options;
 	Progress silent(true, options.seconds);
 	for (unsigned round = 0; round < options.rounds; ++round)
 		for (BenchRow &row : rows) {
-			const DemoOptions lockers = locker_options(options, row);
+			const DemoOptions lockers = locker_options(options, row, bookkeeping);
 			ArmResult result = run_phase(lockers, calibration,
 			                             row.mode != BenchMode::off, signals, silent);
 			if (signals.caught() != 0)
@@ -91,6 +112,7 @@ void run_table(BenchReport &report, SignalWatcher &signals)
 	progress.say("calibrating");
 	const Calibration calibration = calibrate_on(options.cpus.front());
 	report.cost = measure_section_cost(options.cpus.front(), calibration.clock);
+	const double bookkeeping = bookkeeping_ns(options, calibration, signals);
 	for (const std::uint64_t section : options.sections)
 		for (const unsigned threads : options.threads) {
 			if (signals.wait(std::chrono::nanoseconds(0)))
@@ -101,7 +123,7 @@ void run_table(BenchReport &report, SignalWatcher &signals)
 			for (const BenchMode mode : options.modes)
 				if (mode == BenchMode::off || report.unavailable_reason.empty())
 					rows.push_back({mode, threads, section, {}});
-			if (run_rows(report, rows, calibration, signals))
+			if (run_rows(options, rows, calibration, bookkeeping, signals))
 				report.rows.insert(report.rows.end(),
 				                   std::make_move_iterator(rows.begin()),
 				                   std::make_move_iterator(rows.end()));

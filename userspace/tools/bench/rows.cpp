@@ -2,6 +2,7 @@
 #include "bench/rows.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,12 @@ namespace
 using latency::LockRow;
 using latency::RecordError;
 using nlohmann::json;
+
+bool is_count(const json &value)
+{
+	return value.is_number_integer() &&
+	       (value.is_number_unsigned() || value.get<std::int64_t>() >= 0);
+}
 
 // One row, with its number for the messages.
 class RowReader
@@ -45,7 +52,7 @@ class RowReader
 	std::uint64_t count(const char *key) const
 	{
 		const json &value = at(key);
-		if (!value.is_number_unsigned())
+		if (!is_count(value))
 			fail(std::string("has a ") + key + " that is not a count: " + value.dump());
 		return value;
 	}
@@ -116,7 +123,7 @@ LockRow row_from_json(const RowReader &reader)
 	if (!counters.is_null() && !counters.is_object())
 		reader.fail("has counters that are no object");
 	for (const auto &[name, value] : counters.items()) {
-		if (!value.is_number_unsigned())
+		if (!is_count(value))
 			reader.fail("has a counter " + name + " that is not a count");
 		row.counters[name] = value.get<long long>();
 	}

@@ -104,7 +104,10 @@ bool Locker::one_section(SwitchDetector &detector, const std::atomic<bool> &stop
 	const bool unseen = detector.touched();
 	const std::uint64_t rt_before = visible_.rt_hits.load(std::memory_order_relaxed);
 	lock_.count_section();
-	calibration_.work.run_alive(steps, visible_.alive);
+	if (options_.heartbeat)
+		calibration_.work.run_alive(steps, visible_.alive);
+	else
+		BusyWork::run(steps);
 	const bool touched = detector.touched();
 	const std::uint64_t rt_hits = visible_.rt_hits.load(std::memory_order_relaxed) - rt_before;
 	const std::uint64_t released = CycleClock::now();

@@ -29,6 +29,7 @@ struct DemoOptions {
 	double seconds = 5; // per phase
 	unsigned rounds = 1;
 	Mode mode = Mode::both;
+	bool heartbeat = true; // the holder renews a time stamp, which only an RT thread looks at
 	bool abuse = false;
 	bool extend_while_waiting = false;
 	std::optional<unsigned> delay_us;
