@@ -252,24 +252,6 @@ bool RunRecord::virtual_time() const
 	return environment.value("virtual_time", false);
 }
 
-std::vector<LockRow> lock_rows_from_json(const json &rows, const std::string &origin)
-{
-	if (!rows.is_array())
-		throw RecordError(origin + ": not a list of rows");
-	std::vector<LockRow> made;
-	for (const json &row : rows)
-		made.push_back(row_from(row, origin));
-	return made;
-}
-
-json lock_rows_to_json(const std::vector<LockRow> &rows)
-{
-	json made = json::array();
-	for (const LockRow &row : rows)
-		made.push_back(to_json(row));
-	return made;
-}
-
 json to_json(const RunRecord &record)
 {
 	json arms = json::array();
@@ -283,8 +265,8 @@ json to_json(const RunRecord &record)
 			made["threads"].push_back(to_json(thread));
 		if (arm.phase)
 			made["phase"] = to_json(*arm.phase);
-		if (!arm.locks.empty())
-			made["locks"] = lock_rows_to_json(arm.locks);
+		for (const LockRow &row : arm.locks)
+			made["locks"].push_back(to_json(row));
 		arms.push_back(std::move(made));
 	}
 	return {{"schema", kRecordSchema},

@@ -118,9 +118,6 @@ struct RunRecord {
 inline constexpr const char *kRecordSchema = "slice-ext-latency-run/1";
 
 nlohmann::json to_json(const RunRecord &record);
-nlohmann::json lock_rows_to_json(const std::vector<LockRow> &rows);
-// Throws RecordError.
-std::vector<LockRow> lock_rows_from_json(const nlohmann::json &rows, const std::string &origin);
 // Checks the schema, types, that histograms add up and that the arms are those of the experiment.
 // ORIGIN is what messages call it. Throws RecordError.
 RunRecord record_from_json(const nlohmann::json &json, const std::string &origin);

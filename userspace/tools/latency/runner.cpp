@@ -17,6 +17,7 @@
 #include <memory>
 #include <system_error>
 
+#include "bench/rows.hpp"
 #include "cpu_list.hpp"
 #include "demo/pinned_thread.hpp"
 #include "exit_status.hpp"
@@ -353,23 +354,20 @@ void Run::measure(const Arm &arm, ArmResult &result, Guardian &guardian, SignalW
 		result.phase = scan.get();
 	} else {
 		const std::string path = raw_path(result, "bench.json");
-		const std::string log = raw_path(result, "bench.log");
-		std::vector<std::string> command = {own_path(), "bench", "--json", "--quiet",
-		                                    "--output", path};
+		std::vector<std::string> command = {own_path(), "bench", "--json", "--quiet", "--cpus",
+		                                    format_cpu_list(cpus_)};
 		for (const std::string &word : words("arguments"))
 			command.push_back(word);
-		unlink(path.c_str());
-		Child bench(command, {"", log}, watch);
+		Child bench(command, {"", path}, watch);
 		wait_for(bench, guardian, signals);
-		const std::string said(trimmed(read_text(log).value_or("")));
+		const std::string said = read_text(path).value_or("");
 		if (bench.status() != 0)
 			throw Failure{"slice-ext bench ended with " + describe_status(bench.status()) +
-			              ": " + said};
-		unlink(log.c_str());
-		const json file = json::parse(read_text(path).value_or(""), nullptr, false);
-		if (file.is_discarded() || !file.is_object() || !file.contains("rows"))
-			throw Failure{path + ": slice-ext bench left no rows"};
-		result.locks = lock_rows_from_json(file.at("rows"), path);
+			              ": " + std::string(trimmed(said.substr(0, 500)))};
+		const json report = json::parse(said, nullptr, false);
+		if (report.is_discarded())
+			throw Failure{path + ": slice-ext bench left no JSON"};
+		result.locks = lock_rows_from_json(report);
 	}
 }
 
