@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A real-time thread woken from another CPU beside a thread that asks for ever. Clocks of two
 // emulated CPUs tell nothing about each other, so what is looked at is whether each wake-up is
-// answered, and how far the asking thread gets in its own loop between a wake-up that is complete
-// and its answer.
+// answered, and whether the kernel refused or ended extra time for one.
 #include "counters.hpp"
 #include "needs.hpp"
 #include "requester.hpp"
@@ -255,7 +254,7 @@ class RemoteWake : public testing::TestWithParam<Channel>
 {
 };
 
-TEST_P(RemoteWake, IsNeitherLostNorHeldBack)
+TEST_P(RemoteWake, IsNotLostAndEndsOrPreventsGrants)
 {
 	SLICE_EXT_NEEDS(need::control());
 	SLICE_EXT_NEEDS(need::two_cpus());
@@ -266,7 +265,6 @@ TEST_P(RemoteWake, IsNeitherLostNorHeldBack)
 	ASSERT_EQ(length.error(), 0);
 	constexpr std::uint32_t least_calls = all_calls / 4;
 	constexpr std::size_t least_grants = 20;
-	constexpr std::int64_t least_held = 20;
 
 	const Outcome guarded = call_beside_asker(GetParam());
 	ASSERT_EQ(guarded.error, 0);
@@ -281,7 +279,6 @@ TEST_P(RemoteWake, IsNeitherLostNorHeldBack)
 	describe("guarded", guarded, whole);
 	describe("guard dropped", dropped, whole);
 
-	EXPECT_GE(whole, 50) << "too coarse to tell a grant from an interrupt under way";
 	for (const Outcome *outcome : {&std::as_const(guarded), &std::as_const(dropped)}) {
 		EXPECT_EQ(outcome->error, 0);
 		EXPECT_GE(outcome->calls, least_calls);
@@ -290,10 +287,11 @@ TEST_P(RemoteWake, IsNeitherLostNorHeldBack)
 		EXPECT_GT(outcome->counters["granted"], 0);
 		EXPECT_EQ(outcome->counters["granted"], outcome->counters.ended());
 	}
+	// The turns are printed only: an emulated CPU may run on for milliseconds before it sees an
+	// interrupt from another one, also with the sysctl at 0. The kernel's account is exact.
 	EXPECT_GT(guarded.counters["denied_nonfair"] + guarded.counters["ended_nonfair"], 0);
-	EXPECT_GE(dropped.held_for(whole / 2), least_held) << "the control shows nothing";
-	// The host may let the emulated CPU run on for a moment before it sees its interrupt.
-	EXPECT_LE(guarded.held_for(whole / 2), least_held / 5);
+	EXPECT_EQ(dropped.counters["denied_nonfair"] + dropped.counters["ended_nonfair"], 0)
+		<< "the control shows nothing";
 }
 
 INSTANTIATE_TEST_SUITE_P(By, RemoteWake, testing::Values(Channel::futex, Channel::eventfd),
