@@ -56,6 +56,7 @@ is_debian() {
 	KERNEL_PACKAGES=(gcc make bison flex bc perl libelf-dev lz4 xz-utils patch cpio)
 	GUEST_PACKAGES=(qemu-system-x86 busybox-static rt-tests cpio)
 	BUILD_PACKAGES=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev)
+	REPORT_PACKAGES=(gnuplot-nox)
 	TEST_PACKAGES=(libgtest-dev libgmock-dev git shellcheck pkg-config groff-base)
 	# The same for other distributions, where the packages are named otherwise.
 	COMMON_TOOLS=(gcc g++ make bison flex bc perl lz4 xz patch cpio flock setpriv

@@ -9,7 +9,9 @@
 #include "cpu_list.hpp"
 #include "exit_status.hpp"
 #include "latency/checks.hpp"
+#include "latency/compare.hpp"
 #include "latency/experiment.hpp"
+#include "latency/report.hpp"
 #include "latency/runner.hpp"
 
 namespace slice_ext::tool
@@ -79,12 +81,29 @@ void add_show(CLI::App &latency, int &status)
 {
 	CLI::App *command =
 		latency.add_subcommand("show", "Print the file of an experiment, to start from");
-	auto name = std::make_shared<std::string>();
-	command->add_option("experiment", *name, "Name of a built-in experiment, or a file")->required();
-	command->callback([name, &status] {
+	struct Options {
+		std::string name;
+		bool kernels = false;
+		bool short_form = false;
+	};
+	auto options = std::make_shared<Options>();
+	command->add_option("experiment", options->name, "Name of a built-in experiment, or a file")
+		->required();
+	command->add_flag("--kernels", options->kernels,
+	                  "Only the kinds of kernels it has arms for: base, off, on");
+	command->add_flag("--short", options->short_form, "With --kernels: of the short form");
+	command->callback([options, &status] {
 		try {
-			load_experiment(*name, false);
-			std::fputs(experiment_text(*name).c_str(), stdout);
+			const Experiment experiment =
+				load_experiment(options->name, options->short_form);
+			if (!options->kernels)
+				std::fputs(experiment_text(options->name).c_str(), stdout);
+			for (const char *kind : {"base", "off", "on"})
+				for (const Arm &arm : experiment.arms)
+					if (options->kernels && arm.kernel == kind) {
+						std::printf("%s\n", kind);
+						break;
+					}
 			status = kExitOk;
 		} catch (const ExperimentError &error) {
 			std::fprintf(stderr, "slice-ext latency: %s\n", error.what());
@@ -102,6 +121,8 @@ void add_latency_command(CLI::App &app, int &status)
 	latency->require_subcommand(1);
 	add_run(*latency, status);
 	add_check_subcommand(*latency, status);
+	add_compare_subcommand(*latency, status);
+	add_report_subcommand(*latency, status);
 	add_list(*latency, status);
 	add_show(*latency, status);
 }
