@@ -58,10 +58,11 @@ std::string script_of(const Plot &plot)
 	for (std::size_t i = 0; i < plot.series.size(); ++i) {
 		const char *colour = kColours[i % (sizeof(kColours) / sizeof(*kColours))];
 		script << (i ? ", " : "") << "$data" << i << " using 1:2 title "
-		       << quoted(plot.series[i].title) << " lc rgb '" << colour << "' with "
-		       << (plot.dots    ? "points pt 7 ps 0.25"
+		       << quoted(plot.series[i].title) << " with "
+		       << (plot.dots    ? "points pt 7 ps 0.35"
 		           : plot.lines ? "linespoints pt 7 ps 0.6 lw 2"
-		                        : "impulses lw 2");
+		                        : "impulses lw 2")
+		       << " lc rgb '" << colour << "'";
 	}
 	script << "\n";
 	return script.str();
@@ -100,7 +101,7 @@ std::string to_svg(const Plot &plot)
 	const TemporaryFile script, result;
 	std::ofstream(script.path()) << script_of(plot);
 	const std::string command =
-		std::string("gnuplot ") + script.path() + " >" + result.path() + " 2>/dev/null";
+		std::string("gnuplot ") + script.path() + " >" + result.path() + " 2>&1";
 	const int status = std::system(command.c_str());
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		throw std::runtime_error("gnuplot is not on PATH; it is in the package gnuplot-nox, or "
@@ -111,7 +112,7 @@ std::string to_svg(const Plot &plot)
 	const std::string made = text.str();
 	const std::size_t start = made.find("<svg");
 	if (status != 0 || start == std::string::npos)
-		throw std::runtime_error("gnuplot could not draw \"" + plot.title + "\"");
+		throw std::runtime_error("gnuplot could not draw \"" + plot.title + "\": " + made);
 	return made.substr(start);
 }
 

@@ -117,7 +117,7 @@ void add_phases(std::string &html, const Table &table)
 	const auto draw = [&](const std::string &title, const std::set<std::string> &arms, double low,
 	                      double high) {
 		Plot plot;
-		plot.title = title;
+		plot.title = title + " (arm: worst, us, at phase)";
 		plot.x = "programmed wake-up, us from the tick";
 		plot.y = "worst latency, us";
 		plot.dots = true;
@@ -141,8 +141,16 @@ void add_phases(std::string &html, const Table &table)
 				}
 				series.points.assign(worst.begin(), worst.end());
 			}
-			if (!series.points.empty())
-				plot.series.push_back(std::move(series));
+			if (series.points.empty())
+				continue;
+			const auto worst = *std::max_element(
+				series.points.begin(), series.points.end(),
+				[](const auto &a, const auto &b) { return a.second < b.second; });
+			char text[96];
+			std::snprintf(text, sizeof(text), "%s: %.1f at %.1f", arm.name.c_str(),
+			              worst.second, worst.first);
+			series.title = text;
+			plot.series.push_back(std::move(series));
 		}
 		if (!plot.series.empty())
 			html += to_svg(plot);
