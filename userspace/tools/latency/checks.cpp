@@ -21,6 +21,13 @@ bool is_counter(const std::string &metric)
 	return metric.rfind("counters.", 0) == 0;
 }
 
+// Without the local part, in which a patched and an unpatched kernel may differ.
+std::string kernel_version(const RunRecord &record)
+{
+	const auto release = record.environment.value("release", std::string());
+	return release.substr(0, release.find_first_not_of("0123456789."));
+}
+
 double field_of(const LockRow &row, const std::string &metric)
 {
 	if (metric == "sections_per_second")
@@ -71,9 +78,10 @@ std::optional<double> phase_metric(const std::vector<const ArmResult *> &results
 	const std::size_t dot = metric.find('.');
 	const std::string what = metric.substr(0, dot);
 	const std::string state = dot == std::string::npos ? "" : metric.substr(dot + 1);
-	double max = 0, sum = 0, count = 0, wake_ups = 0;
+	double max = 0, sum = 0, count = 0, wake_ups = 0, uncovered = 0;
 	for (const ArmResult *result : results) {
 		wake_ups += static_cast<double>(result->phase->wake_ups);
+		uncovered += static_cast<double>(result->phase->uncovered);
 		for (const PhaseSample &sample : result->phase->samples) {
 			if (!state.empty() && state != phase_state_name(sample.state))
 				continue;
@@ -86,6 +94,8 @@ std::optional<double> phase_metric(const std::vector<const ArmResult *> &results
 		return count;
 	if (what == "wake_ups")
 		return wake_ups;
+	if (what == "uncovered")
+		return uncovered;
 	if (count == 0)
 		return std::nullopt;
 	return what == "average" ? sum / count : max;
@@ -137,13 +147,15 @@ CheckResult evaluate(const Table &table, const Check &check, bool partial)
 		result.figures = missing_text(table, arm);
 		return result;
 	};
-	const auto value = metric_of(table, check.arm, check.metric, check.row);
+	bool more = false, other_more = false;
+	const auto value = metric_of(table, check.arm, check.metric, check.row, &more);
 	if (!value)
 		return give_up(check.arm);
 	double other = 0;
 	if (!check.against.empty()) {
 		const auto found = metric_of(table, check.against, check.metric,
-		                             check.against_row ? check.against_row : check.row);
+		                             check.against_row ? check.against_row : check.row,
+		                             &other_more);
 		if (!found)
 			return give_up(check.against);
 		other = *found;
@@ -171,14 +183,15 @@ CheckResult evaluate(const Table &table, const Check &check, bool partial)
 		at_most = false;
 		break;
 	}
-	const bool good = at_most ? *value <= bound : *value >= bound;
+	// What is only known from below proves no upper bound, and is none itself.
+	const bool good = !other_more && (at_most ? !more && *value <= bound : *value >= bound);
 	result.outcome = good ? Outcome::passed : Outcome::failed;
-	result.figures = check.arm + row_name(check.row) + ": " + check.metric + " " +
-	                 show(*value, check.metric) + ", " + (at_most ? "at most " : "at least ") +
+	result.figures = check.arm + row_name(check.row) + ": " + check.metric +
+	                 (more ? " > " : " ") + show(*value, check.metric) + ", " + (at_most ? "at most " : "at least ") +
 	                 show(bound, check.metric);
 	if (!check.against.empty())
 		result.figures += " (" + check.against + row_name(check.against_row) + ": " +
-		                  show(other, check.metric) + ")";
+		                  (other_more ? "> " : "") + show(other, check.metric) + ")";
 	return result;
 }
 
@@ -283,6 +296,10 @@ std::vector<Table> make_tables(const std::vector<RunRecord> &records)
 			                  record.experiment_name());
 		if (same->virtual_time != record.virtual_time())
 			throw RecordError(both + " are of virtual time and of real hardware");
+		if (kernel_version(*same->records.front()) != kernel_version(record))
+			throw RecordError(both + " are of Linux " +
+			                  kernel_version(*same->records.front()) + " and " +
+			                  kernel_version(record));
 		for (const ArmResult &arm : record.arms)
 			if (!same->results(arm.arm).empty())
 				throw RecordError(both + " both have arm " + arm.arm +
@@ -302,7 +319,8 @@ Distribution distribution_of(const Table &table, const std::string &arm)
 }
 
 std::optional<double> metric_of(const Table &table, const std::string &arm,
-                                const std::string &metric, const std::optional<RowChoice> &row)
+                                const std::string &metric, const std::optional<RowChoice> &row,
+                                bool *lower_bound)
 {
 	const auto results = table.results(arm);
 	if (results.empty())
@@ -322,7 +340,10 @@ std::optional<double> metric_of(const Table &table, const std::string &arm,
 		return distribution.average();
 	if (metric == "overflow")
 		return static_cast<double>(distribution.overflow);
-	return static_cast<double>(quantile(distribution, std::atof(metric.c_str() + 1) / 100).value);
+	const Quantile found = quantile(distribution, std::atof(metric.c_str() + 1) / 100);
+	if (lower_bound)
+		*lower_bound = found.lower_bound;
+	return static_cast<double>(found.value);
 }
 
 const char *unit_of(const std::string &metric)
@@ -377,7 +398,7 @@ std::string to_text(const Table &table, const Verdict &verdict)
 		                "refused for RT"});
 	else if (table.experiment.kind == Kind::phase)
 		rows.push_back({"arm", "wake-ups", "average", "max", "at phase", "granted",
-		                "met extra time"});
+		                "met extra time", "uncovered"});
 	else
 		rows.push_back({"arm, mode", "threads", "section", "sections/s", "wait p50", "p99",
 		                "p99.9", "max", "holder preempted", "granted"});
@@ -405,7 +426,8 @@ std::string to_text(const Table &table, const Verdict &verdict)
 			rows.push_back({arm.name, figure("wake_ups"), figure("average"), figure("max"),
 			                in_us(static_cast<double>(worst->phase)) + " in " +
 			                        phase_state_name(worst->state),
-			                counter(arm.name, "granted"), figure("samples.granted")});
+			                counter(arm.name, "granted"), figure("samples.granted"),
+			                figure("uncovered")});
 		} else {
 			for (const ArmResult *result : results)
 				for (const LockRow &row : result->locks) {

@@ -34,9 +34,11 @@ struct Table {
 std::vector<Table> make_tables(const std::vector<RunRecord> &records);
 
 Distribution distribution_of(const Table &table, const std::string &arm);
-// nullopt: the arm was not measured, or has no such row or counter.
+// nullopt: the arm was not measured, or has no such row or counter. LOWER_BOUND is set when all that
+// is known is that the figure is above the answer: a percentile in the overflow of a histogram.
 std::optional<double> metric_of(const Table &table, const std::string &arm,
-                                const std::string &metric, const std::optional<RowChoice> &row);
+                                const std::string &metric, const std::optional<RowChoice> &row,
+                                bool *lower_bound = nullptr);
 // Of a metric: "ns", "1/s" or "".
 const char *unit_of(const std::string &metric);
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 #include "cpu_list.hpp"
 #include "exit_status.hpp"
@@ -30,7 +31,7 @@ void add_run(CLI::App &latency, int &status)
 	auto cpus = std::make_shared<std::string>();
 	// The deterministic virtual machine says so to everything that runs in it.
 	const char *deterministic = std::getenv("SLICE_EXT_DETERMINISTIC");
-	options->virtual_time = deterministic && *deterministic;
+	options->virtual_time = deterministic && *deterministic && std::string(deterministic) != "0";
 
 	command->add_option("experiment", options->experiment,
 	                    "Name of a built-in experiment (see list), or a file")

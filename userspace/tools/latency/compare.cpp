@@ -30,14 +30,20 @@ class Comparing
 	std::vector<Difference> all(const std::string &run)
 	{
 		for (const Arm &arm : before_.experiment.arms) {
-			if (before_.results(arm.name).empty() || after_.results(arm.name).empty())
-				continue;
 			run_ = run;
 			arm_ = arm.name;
+			if (before_.results(arm.name).empty())
+				continue;
+			if (after_.results(arm.name).empty()) {
+				add("", Change::worse, "was not measured");
+				continue;
+			}
 			if (before_.experiment.kind == Kind::bench)
 				locks();
-			else if (before_.virtual_time || before_.experiment.kind == Kind::phase)
+			else if (before_.virtual_time)
 				exact();
+			else if (before_.experiment.kind == Kind::phase)
+				sampled_phases();
 			else
 				sampled();
 		}
@@ -63,6 +69,26 @@ class Comparing
 			                        : Change::same,
 			    in_us(old) + " -> " + in_us(now));
 		}
+	}
+
+	// One sample a phase and state: a distribution like any other.
+	static Distribution phases_of(const Table &table, const std::string &arm)
+	{
+		Distribution distribution;
+		for (const ArmResult *result : table.results(arm))
+			for (const PhaseSample &sample : result->phase->samples) {
+				++distribution.buckets[sample.latency];
+				++distribution.samples;
+				distribution.max = std::max(distribution.max, sample.latency);
+			}
+		return distribution;
+	}
+
+	void sampled_phases()
+	{
+		const Distribution old = phases_of(before_, arm_), now = phases_of(after_, arm_);
+		exceedances(old, now, "above the worst", old.max);
+		exceedances(old, now, "above p99", quantile(old, 0.99).value);
 	}
 
 	void exceedances(const Distribution &old, const Distribution &now, const char *name,
@@ -127,8 +153,13 @@ class Comparing
 	{
 		const auto old = metric_of(before_, arm_, metric, choice);
 		const auto now = metric_of(after_, arm_, metric, choice);
-		if (!old || !now)
+		if (!old)
 			return;
+		if (!now) {
+			add(metric, Change::worse, choice.mode + ", " + std::to_string(choice.threads) +
+			                                   " threads: was not measured");
+			return;
+		}
 		// Waits of some dozen nanoseconds are the cost of looking at a clock.
 		const double margin = std::max(*old * options_.lock_tolerance,
 		                               more_is_better ? 0 : options_.tolerance);
@@ -167,6 +198,9 @@ std::vector<Difference> compare(const RunRecord &baseline, const RunRecord &run,
 	if (baseline.experiment_name() != run.experiment_name())
 		throw RecordError(both + "they are of experiments " + baseline.experiment_name() +
 		                  " and " + run.experiment_name());
+	if (baseline.experiment.value("kind", "") != run.experiment.value("kind", "") ||
+	    baseline.experiment.value("measure", json()) != run.experiment.value("measure", json()))
+		throw RecordError(both + "their experiments measure differently");
 	if (baseline.short_form != run.short_form)
 		throw RecordError(both + "one is of the short form");
 	if (baseline.preemption() != run.preemption())

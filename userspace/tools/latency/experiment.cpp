@@ -113,6 +113,16 @@ Load load_of(const json &object, const std::string &where)
 	return load;
 }
 
+void check_arguments(const json &measure, const std::string &where)
+{
+	const json arguments = measure.value("arguments", json::array());
+	if (!arguments.is_array())
+		fail(where, "measure: \"arguments\" is not a list");
+	for (const json &word : arguments)
+		if (!word.is_string())
+			fail(where, "measure: argument " + word.dump() + " is not a text");
+}
+
 void check_measure(Kind kind, const json &measure, const std::string &where)
 {
 	switch (kind) {
@@ -129,17 +139,13 @@ void check_measure(Kind kind, const json &measure, const std::string &where)
 		count_of(measure, "loops", 1, 2000000000, 1000, where);
 		count_of(measure, "interval_us", 50, 1000000, 997, where);
 		count_of(measure, "priority", 1, 99, 95, where);
-		count_of(measure, "histogram_us", 1, 1000000, 400, where);
-		if (measure.contains("arguments") && !measure.at("arguments").is_array())
-			fail(where, "measure: \"arguments\" is not a list");
+		// In nanoseconds this is all that cyclictest has buckets for.
+		count_of(measure, "histogram_us", 1, 1000, 400, where);
+		check_arguments(measure, where);
 		break;
 	case Kind::bench:
 		only_keys(measure, {"arguments"}, where + ": measure");
-		if (!measure.contains("arguments") || !measure.at("arguments").is_array())
-			fail(where, "measure: \"arguments\" is not a list");
-		for (const json &word : measure.at("arguments"))
-			if (!word.is_string())
-				fail(where, "measure: argument " + word.dump() + " is not a text");
+		check_arguments(measure, where);
 		break;
 	}
 }
@@ -256,6 +262,8 @@ Check check_of(const json &object, const Experiment &experiment, const std::stri
 		fail(where, "needs \"row\"");
 	if (experiment.kind != Kind::bench && (check.row || check.against_row))
 		fail(where, "\"row\" is for the kind bench");
+	if (object.contains("control") && !object.at("control").is_boolean())
+		fail(where, "\"control\" is neither true nor false");
 	check.control = object.value("control", false);
 	if (object.contains("places")) {
 		check.in_virtual_time = check.on_real_hardware = false;
@@ -299,6 +307,12 @@ json apply_short(json file, const std::string &origin)
 	if (form.contains("repetitions"))
 		file["repetitions"] = form.at("repetitions");
 	const json left = form.value("leave_out", json::array());
+	if (!left.is_array())
+		fail(origin, "short: \"leave_out\" is not a list");
+	for (const json &name : left)
+		if (std::none_of(file.at("arms").begin(), file.at("arms").end(),
+		                 [&](const json &arm) { return arm.value("name", json()) == name; }))
+			fail(origin, "short: leave_out: there is no arm " + name.dump());
 	const auto is_left = [&](const json &name) {
 		return std::find(left.begin(), left.end(), name) != left.end();
 	};
@@ -363,10 +377,10 @@ Experiment parse_experiment(const std::string &text, const std::string &origin, 
 	json file = parse_json(text, origin);
 	if (!file.is_object())
 		fail(origin, "is not an object");
-	// The full form must be good, too.
+	// Both forms must be good, whichever is asked for.
 	Experiment whole = make_experiment(file, origin);
-	return short_form ? make_experiment(apply_short(std::move(file), origin), origin)
-	                  : std::move(whole);
+	Experiment short_one = make_experiment(apply_short(std::move(file), origin), origin);
+	return short_form ? short_one : whole;
 }
 
 Experiment experiment_from_record(const json &effective, const std::string &origin)

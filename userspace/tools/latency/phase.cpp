@@ -458,6 +458,7 @@ PhaseScan measure_phase(const PhaseOptions &options, const std::atomic<bool> &st
 	scan.first = scan.samples.empty() ? 0 : scan.samples.front().phase;
 	scan.end = scan.samples.empty() ? 0 : scan.samples.back().phase + scan.step;
 	scan.wake_ups = plan.wake_ups();
+	scan.uncovered = plan.uncovered();
 	return scan;
 }
 

@@ -22,16 +22,16 @@ namespace
 constexpr const char *kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                     "#E69F00", "#56B4E9", "#000000", "#999999"};
 
+// In single quotes gnuplot takes everything as it is; in double ones it would run commands.
 std::string quoted(const std::string &text)
 {
-	std::string made = "\"";
+	std::string made = "'";
 	for (const char letter : text) {
-		if (letter == '"' || letter == '\\')
-			made += '\\';
-		// No enhanced text: an underscore is an underscore.
-		made += letter;
+		if (letter == '\'')
+			made += '\'';
+		made += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
 	}
-	return made + "\"";
+	return made + "'";
 }
 
 std::string script_of(const Plot &plot)
@@ -46,8 +46,6 @@ std::string script_of(const Plot &plot)
 		script << "set logscale y\nset yrange [0.5:*]\n";
 	else
 		script << "set yrange [0:*]\n";
-	if (plot.log_x)
-		script << "set logscale x\n";
 	for (std::size_t i = 0; i < plot.series.size(); ++i) {
 		script << "$data" << i << " << EOD\n";
 		for (const auto &[x, y] : plot.series[i].points)
@@ -56,7 +54,7 @@ std::string script_of(const Plot &plot)
 	}
 	script << "plot ";
 	for (std::size_t i = 0; i < plot.series.size(); ++i) {
-		const char *colour = kColours[i % (sizeof(kColours) / sizeof(*kColours))];
+		const char *colour = kColours[plot.series[i].colour % (sizeof(kColours) / sizeof(*kColours))];
 		script << (i ? ", " : "") << "$data" << i << " using 1:2 title "
 		       << quoted(plot.series[i].title) << " with "
 		       << (plot.dots    ? "points pt 7 ps 0.35"
@@ -94,9 +92,19 @@ class TemporaryFile
 	char path_[32] = "/tmp/slice-ext-plot.XXXXXX";
 };
 
+std::string with_prefix(std::string svg, const std::string &prefix)
+{
+	for (const std::string mark : {" id=\"", " id='", "href='#", "href=\"#", "url(#"})
+		for (std::size_t at = 0; (at = svg.find(mark, at)) != std::string::npos;) {
+			at += mark.size();
+			svg.insert(at, prefix);
+		}
+	return svg;
+}
+
 } // namespace
 
-std::string to_svg(const Plot &plot)
+std::string to_svg(const Plot &plot, const std::string &prefix)
 {
 	const TemporaryFile script, result;
 	std::ofstream(script.path()) << script_of(plot);
@@ -113,7 +121,7 @@ std::string to_svg(const Plot &plot)
 	const std::size_t start = made.find("<svg");
 	if (status != 0 || start == std::string::npos)
 		throw std::runtime_error("gnuplot could not draw \"" + plot.title + "\": " + made);
-	return made.substr(start);
+	return with_prefix(made.substr(start), prefix);
 }
 
 } // namespace slice_ext::tool::latency

@@ -45,7 +45,8 @@ json to_json(const PhaseScan &scan)
 			{sample.phase, sample.latency, static_cast<unsigned>(sample.state)});
 	return {{"period", scan.period}, {"step", scan.step},
 	        {"first", scan.first},   {"end", scan.end},
-	        {"wake_ups", scan.wake_ups}, {"samples", std::move(samples)}};
+	        {"wake_ups", scan.wake_ups}, {"uncovered", scan.uncovered},
+	        {"samples", std::move(samples)}};
 }
 
 json to_json(const LockRow &row)
@@ -104,6 +105,15 @@ class Reader
 		}
 	}
 
+	template <typename T> T get(const char *key, T low, T high) const
+	{
+		const T value = get<T>(key);
+		if (value < low || value > high)
+			fail(std::string("\"") + key + "\" is " + member(key).dump() +
+			     ", not from " + std::to_string(low) + " to " + std::to_string(high));
+		return value;
+	}
+
 	const json &list(const char *key) const
 	{
 		const json &value = member(key);
@@ -148,6 +158,8 @@ ThreadLatencies thread_from(const json &object, const std::string &where)
 		            std::to_string(thread.cycles) + " cycles");
 	if (thread.cycles == 0)
 		reader.fail("no cycles");
+	if (!(thread.average >= 0) || thread.min > thread.max)
+		reader.fail("minimum, average and maximum are out of order");
 	return thread;
 }
 
@@ -160,6 +172,7 @@ PhaseScan scan_from(const json &object, const std::string &where)
 	scan.first = reader.get<std::uint64_t>("first");
 	scan.end = reader.get<std::uint64_t>("end");
 	scan.wake_ups = reader.get<std::uint64_t>("wake_ups");
+	scan.uncovered = reader.get<std::uint64_t>("uncovered");
 	for (const json &sample : reader.list("samples")) {
 		if (!sample.is_array() || sample.size() != 3 || !sample[0].is_number_unsigned() ||
 		    !sample[1].is_number_unsigned() || !sample[2].is_number_unsigned() ||
@@ -211,10 +224,16 @@ ArmResult arm_from(const json &object, const std::string &origin)
 	ArmResult arm;
 	arm.arm = reader.get<std::string>("arm");
 	const std::string where = origin + ": arm " + arm.arm;
-	arm.repetition = reader.get<unsigned>("repetition");
+	arm.repetition = static_cast<unsigned>(
+		reader.get<std::uint64_t>("repetition", 1, 1000000));
 	arm.seconds = reader.get<double>("seconds");
+	if (!(arm.seconds >= 0))
+		throw RecordError(where + ": lasted " + std::to_string(arm.seconds) + " s");
 	arm.settings = reader.get<std::map<std::string, std::string>>("settings");
 	arm.counters = reader.get<std::map<std::string, long long>>("counters");
+	for (const auto &[name, value] : arm.counters)
+		if (value < 0)
+			throw RecordError(where + ": counter " + name + " is negative");
 	if (object.contains("threads"))
 		for (const json &thread : reader.list("threads"))
 			arm.threads.push_back(thread_from(thread, where));
@@ -301,11 +320,16 @@ RunRecord record_from_json(const json &object, const std::string &origin)
 	if (kind != "base" && kind != "off" && kind != "on")
 		environment.fail("no kernel_kind \"" + kind + "\"");
 	const std::set<std::string> known = arms_of(record.experiment, origin);
+	std::set<std::pair<std::string, unsigned>> seen;
 	for (const json &arm : reader.list("arms")) {
 		record.arms.push_back(arm_from(arm, origin));
+		if (!seen.emplace(record.arms.back().arm, record.arms.back().repetition).second)
+			reader.fail("arm " + record.arms.back().arm + " has one repetition twice");
 		if (!known.count(record.arms.back().arm))
 			reader.fail("arm " + record.arms.back().arm + " is not one of its experiment");
 	}
+	if (record.complete && record.arms.empty())
+		reader.fail("is complete, and has no arms");
 	return record;
 }
 

@@ -61,6 +61,7 @@ struct PhaseScan {
 	std::uint64_t first = 0; // the phases scanned are first, first + step, ... < end
 	std::uint64_t end = 0;
 	std::uint64_t wake_ups = 0; // all, more than samples
+	std::uint64_t uncovered = 0; // phases at which no wake-up met the asking thread in a section
 	std::vector<PhaseSample> samples;
 };
 

@@ -15,6 +15,7 @@
 
 #include "exit_status.hpp"
 #include "latency/checks.hpp"
+#include "latency/compare.hpp"
 #include "latency/plot.hpp"
 
 namespace slice_ext::tool::latency
@@ -77,6 +78,15 @@ void add_rows(std::string &html, const std::vector<std::vector<std::string>> &ro
 	html += "</table>\n";
 }
 
+unsigned colour_of(const std::string &name)
+{
+	static const std::map<std::string, unsigned> colours = {
+		{"base", 0},      {"off", 0},        {"on-user", 2}, {"on", 2}, {"on-abuser", 4},
+		{"dropped-30", 1}, {"dropped-5", 3}, {"on-while-waiting", 5}};
+	const auto found = colours.find(name);
+	return found == colours.end() ? 6 : found->second;
+}
+
 double us(std::uint64_t ns)
 {
 	return static_cast<double>(ns) / 1000;
@@ -102,6 +112,7 @@ void add_histograms(std::string &html, const Table &table)
 			bins[edge / 500] += count;
 		Series series;
 		series.title = arm;
+		series.colour = colour_of(arm);
 		const double shift = 0.08 * static_cast<double>(plot.series.size());
 		for (const auto &[bin, count] : bins)
 			series.points.emplace_back(static_cast<double>(bin) / 2 + shift,
@@ -109,7 +120,7 @@ void add_histograms(std::string &html, const Table &table)
 		plot.series.push_back(std::move(series));
 	}
 	if (!plot.series.empty())
-		html += to_svg(plot);
+		html += to_svg(plot, "p" + std::to_string(html.size()) + "-");
 }
 
 void add_phases(std::string &html, const Table &table)
@@ -139,8 +150,9 @@ void add_phases(std::string &html, const Table &table)
 						worst[phase] =
 							std::max(worst[phase], us(sample.latency));
 				}
-				series.points.assign(worst.begin(), worst.end());
+				series.points.insert(series.points.end(), worst.begin(), worst.end());
 			}
+			series.colour = colour_of(arm.name);
 			if (series.points.empty())
 				continue;
 			const auto worst = *std::max_element(
@@ -153,7 +165,7 @@ void add_phases(std::string &html, const Table &table)
 			plot.series.push_back(std::move(series));
 		}
 		if (!plot.series.empty())
-			html += to_svg(plot);
+			html += to_svg(plot, "p" + std::to_string(html.size()) + "-");
 	};
 	draw(table.title() + ": around the tick", {"base", "on-user", "on-abuser"}, -20, 60);
 	draw(table.title() + ": around the tick, with the control", {"base", "on-abuser", "dropped-30"},
@@ -167,14 +179,13 @@ void add_locks(std::string &html, const Table &table)
 		const char *title;
 		const char *label;
 		double (*value)(const LockRow &);
-		bool log_y;
 	};
 	static const Figure figures[] = {
 		{"sections per second", "sections per second",
-	         [](const LockRow &row) { return row.sections_per_second; }, false},
+	         [](const LockRow &row) { return row.sections_per_second; }},
 		{"lock wait, 99th percentile", "us",
-	         [](const LockRow &row) { return us(row.wait_p99); }, true},
-		{"lock wait, worst", "us", [](const LockRow &row) { return us(row.wait_max); }, true},
+	         [](const LockRow &row) { return us(row.wait_p99); }},
+		{"lock wait, worst", "us", [](const LockRow &row) { return us(row.wait_max); }},
 	};
 	std::set<std::uint64_t> sections;
 	for (const ArmResult *result : table.results("on"))
@@ -188,20 +199,19 @@ void add_locks(std::string &html, const Table &table)
 					if (row.section == section)
 						series[row.mode].points.emplace_back(
 							row.threads,
-							std::max(figure.value(row),
-					                         figure.log_y ? 0.01 : 0));
+							figure.value(row));
 			Plot plot;
 			plot.title = table.title() + ", sections of " + in_us(static_cast<double>(section)) +
 			             ": " + figure.title;
 			plot.x = "threads per CPU";
 			plot.y = figure.label;
 			plot.lines = true;
-			plot.log_y = false;
 			for (auto &[mode, line] : series) {
 				line.title = mode;
+				line.colour = colour_of(mode);
 				plot.series.push_back(std::move(line));
 			}
-			html += to_svg(plot);
+			html += to_svg(plot, "p" + std::to_string(html.size()) + "-");
 		}
 }
 
@@ -294,16 +304,66 @@ std::string html_escaped(const std::string &text)
 	return made;
 }
 
+namespace
+{
+
+void add_comparison(std::string &html, const std::vector<RunRecord> &records)
+{
+	static const char *const words[] = {"same", "better", "worse"};
+	static const char *const classes[] = {"skip", "pass", "fail"};
+	const RunRecord &baseline = records.front();
+	unsigned worse = 0;
+	std::string rows;
+	for (std::size_t i = 1; i < records.size(); ++i)
+		for (const Difference &difference : compare(baseline, records[i], {})) {
+			const int change = static_cast<int>(difference.change);
+			worse += difference.change == Change::worse;
+			rows += "<tr><td>" + html_escaped(difference.run) + "</td><td class=\"text\">" +
+			        html_escaped(difference.arm) + "</td><td class=\"text\">" +
+			        html_escaped(difference.metric) + "</td><td class=\"" +
+			        classes[change] + "\">" + words[change] + "</td><td class=\"text\">" +
+			        html_escaped(difference.figures) + "</td></tr>\n";
+		}
+	html += "<p>Against run " + html_escaped(baseline.name) + ": <span class=\"" +
+	        (worse ? "fail\">" + std::to_string(worse) + " figures are worse"
+	               : std::string("pass\">nothing is worse")) +
+	        "</span>.</p>\n<table>\n<tr><th>run</th><th>arm</th><th>figure</th><th></th>"
+	        "<th>before and after</th></tr>\n" +
+	        rows + "</table>\n";
+}
+
+// Runs that have the same arms cannot make one table.
+std::vector<Table> tables_of(const std::vector<RunRecord> &records, bool separate)
+{
+	if (!separate)
+		return make_tables(records);
+	std::vector<Table> tables;
+	for (const RunRecord &record : records) {
+		Table table;
+		table.experiment = experiment_from_record(record.experiment, "run " + record.name);
+		table.preemption = record.preemption() + ", run " + record.name;
+		table.virtual_time = record.virtual_time();
+		table.short_form = record.short_form;
+		table.records.push_back(&record);
+		tables.push_back(std::move(table));
+	}
+	return tables;
+}
+
+} // namespace
+
 std::string to_html(const std::vector<RunRecord> &records, const ReportOptions &options)
 {
-	const std::vector<Table> tables = make_tables(records);
+	const std::vector<Table> tables = tables_of(records, options.compare);
 	std::vector<Verdict> verdicts;
 	for (const Table &table : tables)
-		verdicts.push_back(judge(table, options.partial));
+		verdicts.push_back(judge(table, options.partial || options.compare));
 
 	std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>" +
 	                   html_escaped(options.title) + "</title>\n<style>" + kStyle +
 	                   "</style>\n</head>\n<body>\n<h1>" + html_escaped(options.title) + "</h1>\n";
+	if (options.compare)
+		add_comparison(html, records);
 	html += "<table>\n<tr><th>table</th><th>verdict</th><th></th></tr>\n";
 	bool any_virtual = false, any_real = false;
 	for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -364,6 +424,8 @@ void add_report_subcommand(CLI::App &latency, int &status)
 	command->add_option("--output", options->output, "The document to write")->required();
 	command->add_option("--title", options->report.title, "Its title")->capture_default_str();
 	command->add_flag("--no-plots", options->no_plots, "Without plots, which need gnuplot");
+	command->add_flag("--compare", options->report.compare,
+	                  "The runs against the first one of them, as compare does");
 	command->add_flag("--partial", options->report.partial,
 	                  "Skip checks of arms that were not measured, instead of failing them");
 	command->callback([options, &status] {
@@ -373,6 +435,8 @@ void add_report_subcommand(CLI::App &latency, int &status)
 			std::vector<RunRecord> records;
 			for (const std::string &path : options->runs)
 				records.push_back(read_record(path));
+			if (options->report.compare && records.size() < 2)
+				throw std::runtime_error("--compare needs two runs or more");
 			const std::string html = to_html(records, options->report);
 			const std::string temporary = options->output + ".new";
 			std::ofstream file(temporary, std::ios::trunc);

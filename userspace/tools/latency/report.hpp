@@ -15,6 +15,7 @@ struct ReportOptions {
 	std::string title = "slice-ext laboratory";
 	bool plots = true;
 	bool partial = false;
+	bool compare = false; // the first record is what the others are put beside
 };
 
 // One HTML document that needs nothing else: verdicts first, then for each table what was measured,

@@ -497,17 +497,20 @@ int Run::go()
 
 int run_experiment(const RunOptions &options)
 {
+	const auto refuse = [&](const std::string &text, int status) {
+		std::fprintf(stderr, "slice-ext latency: %s\n", text.c_str());
+		if (options.ktap)
+			std::printf("Bail out! %s\n", text.c_str());
+		return status;
+	};
 	try {
 		return Run(options).go();
 	} catch (const Refusal &refusal) {
-		std::fprintf(stderr, "slice-ext latency: %s\n", refusal.text.c_str());
-		return refusal.exit_status;
+		return refuse(refusal.text, refusal.exit_status);
 	} catch (const ExperimentError &error) {
-		std::fprintf(stderr, "slice-ext latency: %s\n", error.what());
-		return kExitUsage;
+		return refuse(error.what(), kExitUsage);
 	} catch (const std::exception &error) {
-		std::fprintf(stderr, "slice-ext latency: %s\n", error.what());
-		return kExitFailed;
+		return refuse(error.what(), kExitFailed);
 	}
 }
 
