@@ -11,6 +11,9 @@ run 7 vm --results "$WORK/results" -- sh -c \
 	'seq 1 50000 >/results/numbers; mkdir "/results/a b"; echo x >"/results/a b/c"; exit 7'
 cmp "$WORK/results/numbers" "$WORK/wanted" || fail "a result was changed on the way"
 [ "$(cat "$WORK/results/a b/c")" = x ] || fail "a directory was lost"
+# What was there under the same name gives way.
+run 0 vm --results "$WORK/results" -- sh -c 'mkdir /results/numbers && echo y >/results/numbers/.hidden'
+[ "$(cat "$WORK/results/numbers/.hidden")" = y ] || fail "a result did not replace an older one"
 [ -z "$(find "$WORK/results" -name '.new*')" ] || fail "something half unpacked was left"
 
 run 125 vm --results "$WORK/lost" -- sh -c 'echo x >/results/x; echo c >/proc/sysrq-trigger; sleep 100'
