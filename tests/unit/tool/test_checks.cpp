@@ -203,6 +203,11 @@ TEST(Compare, InVirtualTimeIsExact)
 	EXPECT_TRUE(is_worse(on(), on(6501)));
 }
 
+TEST(Compare, MoreHarmInAControlIsNoRegression)
+{
+	EXPECT_FALSE(is_worse(on(5500, 35000), on(5500, 80000)));
+}
+
 TEST(Compare, AnArmThatIsGoneIsWorse)
 {
 	RunRecord less = on();

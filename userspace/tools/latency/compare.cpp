@@ -38,6 +38,11 @@ class Comparing
 				add("", Change::worse, "was not measured");
 				continue;
 			}
+			// How much harm there is without the guard is nobody's merit or fault.
+			if (is_control(arm.name)) {
+				add("", Change::same, "is a control, which is not judged");
+				continue;
+			}
 			if (before_.experiment.kind == Kind::bench)
 				locks();
 			else if (before_.virtual_time)
@@ -51,6 +56,14 @@ class Comparing
 	}
 
       private:
+	bool is_control(const std::string &arm) const
+	{
+		const std::vector<Check> &checks = before_.experiment.checks;
+		return std::any_of(checks.begin(), checks.end(), [&](const Check &check) {
+			return check.control && check.arm == arm;
+		});
+	}
+
 	void add(const std::string &metric, Change change, const std::string &figures)
 	{
 		found_.push_back({run_, arm_, metric, change, figures});

@@ -38,6 +38,8 @@ struct CompareOptions {
 // and its 99.9th percentile than chance gives (Fisher's exact test, 1 %), or when the 95 % intervals
 // of its 50th or 99th percentile lie wholly above the baseline's.
 //
+// An arm that is gone is worse. Arms that are controls are not judged.
+//
 // Throws RecordError when they cannot be compared, or have no arm in common.
 std::vector<Difference> compare(const RunRecord &baseline, const RunRecord &run,
                                 const CompareOptions &options);
