@@ -12,9 +12,19 @@ namespace slice_test
 
 Counters Counters::of_this_thread()
 {
+	return from_sched("/proc/thread-self/sched");
+}
+
+Counters Counters::of_thread(pid_t tid)
+{
+	return from_sched("/proc/" + std::to_string(tid) + "/sched");
+}
+
+Counters Counters::from_sched(const std::string &path)
+{
 	static const std::string prefix = "preempt_delay.";
 	Counters result;
-	std::ifstream file("/proc/thread-self/sched");
+	std::ifstream file(path);
 	for (std::string line; std::getline(file, line);) {
 		const auto start = line.find(prefix);
 		const auto colon = line.find(':');

@@ -12,6 +12,8 @@
 #include <map>
 #include <string>
 
+#include <sys/types.h>
+
 namespace slice_test
 {
 
@@ -31,6 +33,8 @@ class Counters
 	/** Of the calling thread, from /proc/thread-self/sched. Makes system
 	 * calls, so it ends a live grant. */
 	static Counters of_this_thread();
+	/** Of any thread, from /proc/<tid>/sched; empty when it is gone. */
+	static Counters of_thread(pid_t tid);
 	/** Of one CPU, or of all when @p cpu is negative, from /proc/preempt_delay. */
 	static Counters of_machine(int cpu = -1);
 
@@ -59,6 +63,7 @@ class Counters
 	friend std::ostream &operator<<(std::ostream &out, const Counters &counters);
 
       private:
+	static Counters from_sched(const std::string &path);
 	std::int64_t sum(const char *prefix) const;
 
 	std::map<std::string, std::int64_t> values_;

@@ -212,6 +212,21 @@ ControlGroup::~ControlGroup()
 		rmdir(path_.c_str());
 }
 
+std::int64_t ControlGroup::value(const std::string &file, const std::string &key) const
+{
+	std::ifstream in(path_ + "/" + file);
+	std::string name;
+	for (std::int64_t number = 0; in >> name >> number;)
+		if (name == key)
+			return number;
+	return -1;
+}
+
+int ControlGroup::leave(pid_t tid)
+{
+	return write_file(std::string(cgroup_root) + "/cgroup.threads", std::to_string(tid));
+}
+
 int ControlGroup::enter(pid_t tid) const
 {
 	return write_file(path_ + "/cgroup.threads", std::to_string(tid));

@@ -131,8 +131,12 @@ class ControlGroup
 	{
 		return write_file(path_ + "/" + file, value);
 	}
-	/** Moves a thread in (the group is threaded) . @return 0 or the errno value */
+	/** The value of a key in a file of the group, as "usage_usec" in cpu.stat; -1: none. */
+	std::int64_t value(const std::string &file, const std::string &key) const;
+	/** Moves a thread in (the group is threaded). @return 0 or the errno value */
 	int enter(pid_t tid) const;
+	/** Moves a thread of this process to the root. @return 0 or the errno value */
+	static int leave(pid_t tid);
 
       private:
 	std::string path_;
