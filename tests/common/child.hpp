@@ -28,6 +28,10 @@ struct ChildMode {
  * registration left on or switched off. */
 Outcome exec_self(const std::string &mode, bool libc_rseq);
 
+/** Replaces the calling process by a fresh image in a ChildMode, in one system call.
+ * Returns only if that fails, with errno. */
+void become(const char *mode);
+
 } // namespace slice_test
 
 #endif

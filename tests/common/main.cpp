@@ -99,6 +99,11 @@ Outcome exec_self(const std::string &mode, bool libc_rseq)
 	return wait_for(pid);
 }
 
+void become(const char *mode)
+{
+	execl(self, self, mode_argument, mode, static_cast<char *>(nullptr));
+}
+
 namespace
 {
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/**
+ * @file edge.hpp
+ * What the tests of edge behaviour share: a competitor for the CPU, and the account
+ * that has to be even at the end whatever happened.
+ */
+#ifndef SLICE_EXT_TESTS_KERNEL_EDGE_HPP
+#define SLICE_EXT_TESTS_KERNEL_EDGE_HPP
+
+#include "child.hpp"
+#include "fixture.hpp"
+#include "periodic.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace slice_test
+{
+
+/** Asks until a grant is there; with a Periodic on the CPU that takes a wake-up
+ * or two. Makes no system call. */
+inline bool get_grant(RseqView area)
+{
+	return until_granted(area, ticks() + to_ticks(100 * ms)).granted;
+}
+
+/** A signal that the thread raises itself, by an exception: it comes while the thread
+ * is inside a grant, on any kernel. */
+inline void trap()
+{
+	asm volatile("int3" ::: "memory");
+}
+
+/** Runs a function at each trap(). */
+class TrapHandler
+{
+      public:
+	explicit TrapHandler(std::function<void()> function, int flags = 0);
+	~TrapHandler();
+	TrapHandler(const TrapHandler &) = delete;
+	TrapHandler &operator=(const TrapHandler &) = delete;
+};
+
+/** in_child() on the test CPU, for a function with gtest assertions.
+ * @return 0 when they all held */
+Outcome checked_child(const std::function<void()> &function);
+
+class Edge : public OneCpu
+{
+      protected:
+	void SetUp() override;
+	/** Something was granted, and every request and grant since SetUp() is
+	 * accounted for, of whatever thread it was. */
+	void TearDown() override;
+
+	Counters machine() const
+	{
+		return Counters::of_machine() - machine_before_;
+	}
+
+	/** Exactly so many where the tests control time; elsewhere a stall may end any
+	 * grant in another way. */
+	static void expect_about(const Counters &counters, const char *name, std::int64_t count);
+
+	std::unique_ptr<Periodic> other_;
+
+      private:
+	Counters machine_before_;
+};
+
+} // namespace slice_test
+
+#endif
