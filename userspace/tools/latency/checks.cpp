@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <sstream>
 
 #include "exit_status.hpp"
+#include "text_table.hpp"
 
 namespace slice_ext::tool::latency
 {
@@ -225,31 +227,6 @@ std::string headline(const Table &table)
 	       figure("on-abuser", "beside an abuser") + figure("dropped-30", "guard dropped");
 }
 
-std::string padded(std::string text, std::size_t width, bool right)
-{
-	const std::string space(text.size() < width ? width - text.size() : 0, ' ');
-	return right ? space + text : text + space;
-}
-
-// Columns as wide as they need to be; all but the first are figures.
-std::string grid(const std::vector<std::vector<std::string>> &rows)
-{
-	std::vector<std::size_t> widths;
-	for (const auto &row : rows)
-		for (std::size_t i = 0; i < row.size(); ++i) {
-			widths.resize(std::max(widths.size(), row.size()));
-			widths[i] = std::max(widths[i], row[i].size());
-		}
-	std::string text;
-	for (const auto &row : rows) {
-		text += "  ";
-		for (std::size_t i = 0; i < row.size(); ++i)
-			text += (i ? "  " : "") + padded(row[i], widths[i], i > 0);
-		text += '\n';
-	}
-	return text;
-}
-
 } // namespace
 
 std::string Table::title() const
@@ -384,10 +361,8 @@ Verdict judge(const Table &table, bool partial)
 	return verdict;
 }
 
-std::string to_text(const Table &table, const Verdict &verdict)
+std::vector<std::vector<std::string>> arm_rows(const Table &table)
 {
-	std::string text = std::string(verdict.passed ? "PASS  " : "FAIL  ") + table.title() + ": " +
-	                   verdict.line + "\n";
 	std::vector<std::vector<std::string>> rows;
 	const auto counter = [&](const std::string &arm, const char *name) {
 		const auto value = counter_metric(table.results(arm), name);
@@ -447,7 +422,16 @@ std::string to_text(const Table &table, const Verdict &verdict)
 				}
 		}
 	}
-	text += grid(rows);
+	return rows;
+}
+
+std::string to_text(const Table &table, const Verdict &verdict)
+{
+	std::string text = std::string(verdict.passed ? "PASS  " : "FAIL  ") + table.title() + ": " +
+	                   verdict.line + "\n";
+	std::istringstream lines(text_table(arm_rows(table)));
+	for (std::string line; std::getline(lines, line);)
+		text += "  " + line + "\n";
 	for (const CheckResult &result : verdict.checks) {
 		static const char *const words[] = {"  ok    ", "  FAIL  ", "  skip  "};
 		text += words[static_cast<int>(result.outcome)];

@@ -59,6 +59,8 @@ struct Verdict {
 // PARTIAL: a check whose arm is missing is skipped instead of failed.
 Verdict judge(const Table &table, bool partial);
 
+// The figures of each arm that was measured, a row each, below a row of titles.
+std::vector<std::vector<std::string>> arm_rows(const Table &table);
 std::string to_text(const Table &table, const Verdict &verdict);
 nlohmann::json to_json(const Table &table, const Verdict &verdict);
 

@@ -247,29 +247,6 @@ void add_environments(std::string &html, const Table &table)
 	}
 }
 
-// The lines of the text form that belong to the table of arms.
-std::vector<std::vector<std::string>> arms_of(const Table &table, const Verdict &verdict)
-{
-	std::vector<std::vector<std::string>> rows;
-	std::istringstream lines(to_text(table, verdict));
-	std::string line;
-	std::getline(lines, line); // the verdict
-	while (std::getline(lines, line)) {
-		if (line.rfind("  ok    ", 0) == 0 || line.rfind("  FAIL  ", 0) == 0 ||
-		    line.rfind("  skip  ", 0) == 0)
-			break;
-		// Columns are two spaces or more apart.
-		std::vector<std::string> cells;
-		for (std::size_t at = line.find_first_not_of(' '); at != std::string::npos;) {
-			const std::size_t end = line.find("  ", at);
-			cells.push_back(line.substr(at, end - at));
-			at = end == std::string::npos ? end : line.find_first_not_of(' ', end);
-		}
-		rows.push_back(std::move(cells));
-	}
-	return rows;
-}
-
 std::string rerun_of(const Table &table)
 {
 	const std::string form = table.short_form ? " --short" : "";
@@ -394,7 +371,7 @@ std::string to_html(const std::vector<RunRecord> &records, const ReportOptions &
 			        (table.results(arm.name).empty() ? " (not measured)" : "") +
 			        "</td></tr>\n";
 		html += "</table>\n";
-		add_rows(html, arms_of(table, verdicts[i]));
+		add_rows(html, arm_rows(table));
 		if (options.plots) {
 			if (table.experiment.kind == Kind::cyclictest)
 				add_histograms(html, table);
