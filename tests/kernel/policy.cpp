@@ -111,7 +111,7 @@ TEST_F(PolicyChange, DeadlineAndBack)
 	const auto accounts = under({fair(), deadline(500 * us, 2 * ms), fair()});
 	ASSERT_EQ(accounts.size(), 3U);
 	granted(accounts[0]);
-	refused(accounts[1], 3);
+	refused(accounts[1], 1);
 	granted(accounts[2]);
 }
 

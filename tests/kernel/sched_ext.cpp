@@ -89,8 +89,17 @@ class DefaultScheduler
 		bpf_map_create_opts options{};
 		options.sz = sizeof options;
 		options.btf_vmlinux_value_type_id = static_cast<std::uint32_t>(value_id);
+		// The kernel wants types of the program too, though it has none.
+		btf *own_types = btf__new_empty();
+		btf__add_int(own_types, "int", 4, BTF_INT_SIGNED);
+		if (btf__load_into_kernel(own_types) != 0)
+			problem_ = std::string("BPF_BTF_LOAD: ") + std::strerror(errno);
+		options.btf_fd = static_cast<std::uint32_t>(btf__fd(own_types));
 		map_ = bpf_map_create(BPF_MAP_TYPE_STRUCT_OPS, "default", sizeof(std::uint32_t),
 		                      static_cast<std::uint32_t>(size), 1, &options);
+		const int error = errno;
+		btf__free(own_types);
+		errno = error;
 		if (map_ < 0) {
 			problem_ = std::string("BPF_MAP_CREATE: ") + std::strerror(errno);
 			return;
