@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace slice_test
 {
@@ -31,6 +32,9 @@ Outcome exec_self(const std::string &mode, bool libc_rseq);
 /** Replaces the calling process by a fresh image in a ChildMode, in one system call.
  * Returns only if that fails, with errno. */
 void become(const char *mode);
+
+/** The command line of a ChildMode, for tools that start programs. */
+std::vector<std::string> command_of(const std::string &mode);
 
 } // namespace slice_test
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include <limits.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -102,6 +103,14 @@ Outcome exec_self(const std::string &mode, bool libc_rseq)
 void become(const char *mode)
 {
 	execl(self, self, mode_argument, mode, static_cast<char *>(nullptr));
+}
+
+std::vector<std::string> command_of(const std::string &mode)
+{
+	char path[PATH_MAX] = "";
+	if (readlink(self, path, sizeof path - 1) < 0)
+		return {};
+	return {path, mode_argument, mode};
 }
 
 namespace
