@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+//
+// Hostile processes on every CPU, real-time and deadline threads that have to get through, and
+// CPUs, groups, policies and the sysctl that change under all of them. Which way the races go
+// the test does not know; what has to hold afterwards it does.
+//
+// Environment:
+//   SLICE_EXT_SECONDS  how long, in seconds (default 12)
+//   SLICE_EXT_SEED     of the choices made (default: from the clock). The same seed gives the
+//                      same choices, but not the same races
+#include "counters.hpp"
+#include "disturb.hpp"
+#include "hostile.hpp"
+#include "needs.hpp"
+#include "numbers.hpp"
+#include "timing.hpp"
+#include "watch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace slice_test::torture
+{
+namespace
+{
+
+/** Nothing but a lost wake-up takes this long, not even on a busy host. */
+constexpr std::int64_t patience = 20 * second;
+
+/**
+ * The process that keeps hostile processes going, and is the parent of all that lose theirs.
+ * It is not the test itself, because who forks them should have no other threads.
+ */
+class Keeper
+{
+      public:
+	Keeper(Shared &shared, const Groups &groups, std::uint64_t seed, std::size_t wanted)
+	{
+		std::cout.flush();
+		pid_ = fork();
+		if (pid_ == 0)
+			keep(shared, groups, Dice(seed), wanted);
+	}
+	/** Waits until all of them are gone. @return whether they went in time */
+	bool wait()
+	{
+		const std::int64_t late = now_ns() + patience;
+		int status = 0;
+		while (pid_ > 0 && waitpid(pid_, &status, WNOHANG) != pid_) {
+			if (now_ns() > late)
+				return false;
+			sleep_ns(10 * ms);
+		}
+		return pid_ > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	}
+
+      private:
+	[[noreturn]] static void keep(Shared &shared, const Groups &groups, Dice dice,
+	                              std::size_t wanted)
+	{
+		std::set<pid_t> alive;
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		apply(fifo(50));
+		while (!shared.stop) {
+			while (alive.size() < wanted)
+				alive.insert(start(shared, groups, dice));
+			for (pid_t pid; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;)
+				alive.erase(pid);
+			sleep_ns(1 * ms);
+		}
+		// Whoever forks while being killed leaves somebody for the next round.
+		for (pid_t pid = 0; pid >= 0 || errno != ECHILD;) {
+			groups.kill_all();
+			while ((pid = waitpid(-1, nullptr, WNOHANG)) > 0) {
+			}
+			sleep_ns(1 * ms);
+		}
+		_exit(EXIT_SUCCESS);
+	}
+	static pid_t start(Shared &shared, const Groups &groups, Dice &dice)
+	{
+		const std::size_t group = dice.below(groups.size());
+		const std::uint64_t seed = dice.next();
+		const pid_t pid = fork();
+		if (pid != 0)
+			return pid;
+		groups.set(group, "cgroup.procs", "0");
+		apply(fair());
+		live(shared, seed);
+	}
+
+	pid_t pid_;
+};
+
+/** Whatever has to have happened at least once; the rest is a matter of luck. */
+std::vector<std::string> missing(const Counters &machine)
+{
+	std::vector<std::string> names;
+	for (const char *name :
+	     {"granted", "denied_off", "denied_work", "denied_class", "denied_nonfair",
+	      "ended_yield", "ended_syscall", "ended_expired", "ended_nonfair"})
+		if (machine[name] <= 0)
+			names.emplace_back(name);
+	return names;
+}
+
+/** As long as asked for, and then until everything has been seen, within reason. */
+void in_time(std::int64_t seconds, const Counters &before)
+{
+	const std::int64_t start = now_ns();
+	const auto elapsed = [start] { return (now_ns() - start) / second; };
+	while (elapsed() < seconds)
+		sleep_ns(100 * ms);
+	while (elapsed() < 3 * seconds && !missing(Counters::of_machine() - before).empty())
+		sleep_ns(100 * ms);
+}
+
+std::int64_t flip_sysctl(Dice &dice)
+{
+	constexpr std::array values{"30", "100", "1", "100"};
+	const bool off = dice.one_in(4);
+	write_file(path_sysctl, off ? "0" : dice.pick(values));
+	return static_cast<std::int64_t>(dice.below(off ? 20 * ms : 100 * ms));
+}
+
+TEST(Torture, EveryGrantIsAccountedForAndNobodyIsHeldUp)
+{
+	SLICE_EXT_NEEDS(need::control());
+	SLICE_EXT_NEEDS(need::two_cpus());
+	SLICE_EXT_NEEDS(need::real_time());
+	const std::int64_t seconds =
+		static_cast<std::int64_t>(number_from_environment("SLICE_EXT_SECONDS", 12));
+	const std::uint64_t seed = number_from_environment(
+		"SLICE_EXT_SEED", static_cast<std::uint64_t>(now_ns()) % 1'000'000);
+	std::cout << "SLICE_EXT_SEED=" << seed << " SLICE_EXT_SECONDS=" << seconds << std::endl;
+
+	const std::string sysctl_before = read_line(path_sysctl).value_or("");
+	const std::vector<int> cpus = allowed_cpus();
+	const Counters before = Counters::of_machine();
+	Shared *shared = Shared::create();
+	ASSERT_NE(shared, nullptr);
+	Dice dice(seed);
+	std::uint64_t flips = 0;
+	std::uint64_t outside = 0;
+	{
+		const Groups groups;
+		ASSERT_EQ(groups.problem(), "");
+		Keeper keeper(*shared, groups, dice.next(), 3 * cpus.size());
+		auto watchers = watch(cpus);
+		Hotplug hotplug(dice.next(), cpus);
+		{
+			const FileGuard sysctl(path_sysctl, "100");
+			Disturber sysctl_flipper(dice.next(), flip_sysctl);
+			Disturber regrouper(dice.next(),
+			                    [&](Dice &own) { return disturb_groups(groups, own); });
+			Disturber meddler(dice.next(),
+			                  [&](Dice &own) { return disturb_threads(groups, own); });
+			apply(fifo(60));
+			in_time(seconds, before);
+			shared->stop = true;
+			outside = regrouper.times() + meddler.times();
+			flips = sysctl_flipper.times();
+		}
+		hotplug.stop();
+		EXPECT_TRUE(keeper.wait()) << "a hostile process cannot be killed";
+
+		// Now that it is quiet each of them has to come by once more.
+		for (auto &watcher : watchers) {
+			const std::uint64_t runs = watcher->runs();
+			const std::int64_t late = now_ns() + patience;
+			while (watcher->runs() == runs && now_ns() < late)
+				sleep_ns(1 * ms);
+			EXPECT_GT(watcher->runs(), runs) << watcher->name() << " is stuck";
+		}
+		for (auto &watcher : watchers) {
+			watcher->stop();
+			std::cout << watcher->name() << ": " << watcher->runs()
+				  << " runs, longest gap " << watcher->longest_gap() / us
+				  << " us\n";
+			EXPECT_EQ(watcher->error(), 0) << watcher->name();
+			EXPECT_GT(watcher->runs(), static_cast<std::uint64_t>(seconds))
+				<< watcher->name();
+			EXPECT_LT(watcher->longest_gap(), patience) << watcher->name();
+		}
+		EXPECT_GT(hotplug.cycles(), 0U);
+		EXPECT_TRUE(hotplug.all_online());
+		EXPECT_EQ(Groups::remove(), 0) << "errno of removing the control groups";
+		std::cout << "CPUs down and up " << hotplug.cycles() << " times\n";
+	}
+	apply(fair());
+	const Counters machine = Counters::of_machine() - before;
+	std::cout << shared->lives << " hostile processes, " << shared->acts << " acts, "
+		  << shared->execs << " execs, " << outside << " acts from outside, sysctl written "
+		  << flips << " times; kernel: " << machine << std::endl;
+
+	EXPECT_EQ(read_line(path_sysctl), sysctl_before);
+	EXPECT_EQ(shared->violations, 0U) << shared->violation;
+	EXPECT_GT(shared->execs, 0U);
+	EXPECT_EQ(missing(machine), std::vector<std::string>{});
+	EXPECT_EQ(machine["requests"], machine["granted"] + machine.denied());
+	EXPECT_EQ(machine["granted"], machine.ended());
+	EXPECT_GE(machine["ended_yield"], static_cast<std::int64_t>(shared->yields));
+}
+
+} // namespace
+} // namespace slice_test::torture
