@@ -549,7 +549,8 @@ void Fuzzer::signal_raised()
 void Fuzzer::signal_from_timer()
 {
 	// It is the process that gets it, and another thread may be the one to take it.
-	if (thread_id() != getpid())
+	// And on PREEMPT_RT the timer waits for an ordinary thread.
+	if (thread_id() != getpid() || !policy_fair_)
 		return;
 	handler.manner = Handler::nothing;
 	journal_.note("signal from a timer");
