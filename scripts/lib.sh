@@ -58,7 +58,7 @@ is_debian() {
 	BUILD_PACKAGES=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev)
 	REPORT_PACKAGES=(gnuplot-nox)
 	TEST_PACKAGES=(libgtest-dev libgmock-dev git shellcheck pkg-config groff-base libbpf-dev dwarves
-		liburing-dev strace gdb)
+		liburing-dev strace gdb spin)
 	# The same for other distributions, where the packages are named otherwise.
 	COMMON_TOOLS=(gcc g++ make bison flex bc perl lz4 xz patch cpio flock setpriv
 		cmake ninja qemu-system-x86_64 busybox)
