@@ -46,8 +46,8 @@ static volatile u8 area[64] __attribute__((aligned(64)));
 #define request area[28]
 #define granted area[29]
 
-/* About a second of any machine. */
-static const u64 patience = 1000000000;
+/* Some seconds of any machine. */
+static const u64 patience = 10000000000;
 
 static int get_grant(void)
 {

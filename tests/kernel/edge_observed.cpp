@@ -117,7 +117,7 @@ TEST_F(EdgeObserved, SamplingTakesNothingFromAGrant)
 		expect_about(counters, "granted", rounds);
 		expect_about(counters, "ended_expired", rounds);
 		EXPECT_EQ(records[PERF_RECORD_LOST], 0);
-		EXPECT_GT(records[PERF_RECORD_SAMPLE], took / period / 4);
+		EXPECT_GT(records[PERF_RECORD_SAMPLE], deterministic() ? took / period / 4 : 0);
 	});
 	if (used.empty())
 		return;
@@ -161,8 +161,10 @@ TEST_F(EdgeObserved, ASamplersSignalInsideAGrantRunsInside)
 		RseqArea area;
 		area_of_handler = &area;
 		ASSERT_EQ(opt_in(area), 0);
-		const Sampler sampler(73 * us, true);
-		if (!sampler.ready())
+		// An emulator that does not keep up with it would do nothing else.
+		auto sampler =
+			std::make_unique<Sampler>(deterministic() ? 73 * us : 733 * us, true);
+		if (!sampler->ready())
 			GTEST_SKIP() << "no perf events with signals: " << std::strerror(errno);
 		const Counters before = Counters::of_this_thread();
 		const std::uint64_t end = ticks() + to_ticks(60 * ms);
@@ -170,13 +172,17 @@ TEST_F(EdgeObserved, ASamplersSignalInsideAGrantRunsInside)
 			if (area.ctrl() == ctrl_idle)
 				area.set_request(1);
 		area.set_request(0);
+		sampler.reset();
 		const Counters counters = Counters::of_this_thread() - before;
 		report("signals inside a grant", sampled_granted, counters);
 		std::printf("0/0 %d, 1/0 %d\n", int(sampled_idle), int(sampled_requested));
-		EXPECT_GT(counters["granted"], rounds);
-		EXPECT_GT(sampled_granted, rounds);
+		EXPECT_GE(counters["granted"], at_least(rounds));
+		EXPECT_GE(sampled_granted, at_least(rounds));
+		EXPECT_GT(sampled_idle + sampled_requested + sampled_granted, 0);
 		EXPECT_EQ(sampled_other, 0);
 		EXPECT_GE(counters["ended_syscall"], at_least(sampled_granted));
+		ASSERT_TRUE(get_grant(area)) << "after the last signal";
+		leave(area);
 	});
 	sigaction(SIGTRAP, &old, nullptr);
 }
@@ -312,7 +318,7 @@ TEST_F(EdgeObserved, AProbeInsideAGrantIsHitAndTheGrantGoesOn)
 			const Counters counters = Counters::of_this_thread();
 			report("live after the probe", live, counters);
 			EXPECT_GE(live, at_least(rounds));
-			EXPECT_GT(counters["granted"], rounds);
+			EXPECT_GT(counters["granted"], at_least(rounds));
 			EXPECT_EQ(counters["requests"], counters["granted"] + counters.denied());
 			std::ifstream profile(tracing + "uprobe_profile");
 			std::string path, name;

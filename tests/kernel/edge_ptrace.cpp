@@ -239,9 +239,12 @@ TEST_F(EdgePtrace, ATracedYieldEndsTheGrantBeforeItsStop)
 	while (tracee.go(PTRACE_SYSCALL) == stop_of_a_call) {
 		++entries;
 		EXPECT_EQ(tracee.registers().orig_rax, nr_yield);
-		EXPECT_EQ(tracee.word(area), ctrl_idle);
+		// Unless its time was up inside the kernel, on the way to the call.
+		const std::uint32_t word = tracee.word(area);
 		ASSERT_EQ(tracee.go(PTRACE_SYSCALL), stop_of_a_call);
-		ones += tracee.registers().rax == 1;
+		const long answer = static_cast<long>(tracee.registers().rax);
+		EXPECT_TRUE(word == ctrl_idle || (word == ctrl_granted && answer == 0)) << word;
+		ones += answer == 1;
 	}
 	EXPECT_GE(entries, at_least(rounds));
 	EXPECT_GE(ones, at_least(rounds));

@@ -245,11 +245,13 @@ TEST_F(EdgeSignal, OneThatComesWithARescheduleEndsTheGrant)
 		const Counters counters = Counters::of_this_thread() - before;
 		report("signals that found 0/0", handled_idle, counters);
 		std::printf("1/0 %d, 0/1 %d\n", int(handled_requested), int(handled_granted));
-		EXPECT_GT(counters["granted"], 50);
-		EXPECT_GT(counters["ended_work"], 0);
+		if (deterministic()) {
+			EXPECT_GT(counters["granted"], 50);
+			EXPECT_GT(counters["ended_work"], 0);
+		}
 		// It ends before the handler starts.
 		EXPECT_GE(handled_idle, counters["ended_work"]);
-		EXPECT_GT(handled_requested, 0);
+		EXPECT_GT(handled_idle + handled_requested, 0);
 		EXPECT_EQ(handled_other, 0);
 		EXPECT_EQ(counters["requests"], counters["granted"] + counters.denied());
 		EXPECT_EQ(counters["granted"], counters.ended());

@@ -103,6 +103,11 @@ struct Arrival {
 	std::int64_t after;
 	/** Another thread wakes up at the same moment. */
 	bool with_another;
+
+	friend std::ostream &operator<<(std::ostream &out, const Arrival &arrival)
+	{
+		return out << arrival.name;
+	}
 };
 
 class EdgeUringCompletion : public EdgeUring, public testing::WithParamInterface<Arrival>
@@ -145,7 +150,8 @@ TEST_P(EdgeUringCompletion, ArrivesInASection)
 		bool granted = false;
 		const std::uint64_t end = ticks() + to_ticks((rounds + 40) * ms);
 		area.set_request(1);
-		while (ticks() < end) {
+		const std::uint64_t until = patience();
+		while (ticks() < end || (arrived < rounds && ticks() < until)) {
 			const std::uint32_t word = area.ctrl();
 			const unsigned ready = ring.ready();
 			// Granted before and after.
@@ -163,7 +169,7 @@ TEST_P(EdgeUringCompletion, ArrivesInASection)
 		EXPECT_EQ(arrived, static_cast<unsigned>(rounds));
 		for (unsigned i = 0; i < arrived; ++i)
 			EXPECT_EQ(ring.take(), -ETIME);
-		EXPECT_GT(counters["granted"], rounds);
+		EXPECT_GT(counters["granted"], at_least(rounds));
 		if (preempt_rt())
 			return;
 		if (after == 0) {
@@ -172,7 +178,7 @@ TEST_P(EdgeUringCompletion, ArrivesInASection)
 			EXPECT_GE(counters["ended_work"], at_least(rounds));
 		} else {
 			EXPECT_GE(inside, at_least(rounds));
-			EXPECT_EQ(counters["ended_work"], 0);
+			expect_about(counters, "ended_work", 0);
 		}
 	});
 }
