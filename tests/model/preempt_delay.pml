@@ -17,7 +17,9 @@
  *		interrupts, wake-ups, ticks, system calls, and a clock that stands still, so that it
  *		can not be the end of a delay that lets the task run
  *   outlasts	a reschedule that was taken back is waited for until the expiry of the grant,
- *		not longer, however often the delay was kept
+ *		not longer, however often the delay was kept. A preemptible kernel may have acted on
+ *		the expiry by picking the thread again; then it still counts as granted, but nothing
+ *		is taken back any more
  *   had_one	no second grant without a pass through schedule() in between
  *   folded	the folded bit is never set alone: the next preempt_enable() would call
  *		schedule() although the reschedule was taken back
