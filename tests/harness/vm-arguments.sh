@@ -36,6 +36,10 @@ wrong 'not a kernel source tree' "$SCRIPTS/apply-series" "$WORK"
 wrong 'unknown option' "$SCRIPTS/apply-series" --nonsense "$WORK"
 wrong 'unknown argument' "$SCRIPTS/demo" nonsense
 wrong 'needs a value' "$SCRIPTS/test" --source
+wrong 'needs a value' "$SCRIPTS/torture" --kernel
+wrong 'needs a number' "$SCRIPTS/torture" --minutes 0
+wrong 'needs a number' "$SCRIPTS/torture" --fuzz --seed one
+wrong 'unknown argument' "$SCRIPTS/torture" nonsense
 
 run 1 "$SCRIPTS/fetch-kernel" --source "$WORK"
 says 'not a kernel source tree'

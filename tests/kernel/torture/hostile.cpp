@@ -491,7 +491,7 @@ void Hostile::die()
 		ask_for(100 * ms);
 		break;
 	default:
-		area_.set_u8(static_cast<unsigned>(page) * 1024, 0);
+		RseqView(reinterpret_cast<void *>(page)).set_u8(0, 0);
 	}
 	_exit(EXIT_FAILURE);
 }

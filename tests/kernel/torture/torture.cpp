@@ -134,11 +134,27 @@ std::int64_t flip_sysctl(Dice &dice)
 	return static_cast<std::int64_t>(dice.below(off ? 20 * ms : 100 * ms));
 }
 
+std::string hotplug()
+{
+	const std::string file =
+		"/sys/devices/system/cpu/cpu" + std::to_string(allowed_cpus().back()) + "/online";
+	return access(file.c_str(), W_OK) == 0 ? "" : file + " cannot be written";
+}
+
+std::string guard()
+{
+	return read_line(path_unguarded).value_or("0") == "0"
+	               ? ""
+	               : std::string("the guard is dropped: write 0 to ") + path_unguarded;
+}
+
 TEST(Torture, EveryGrantIsAccountedForAndNobodyIsHeldUp)
 {
 	SLICE_EXT_NEEDS(need::control());
 	SLICE_EXT_NEEDS(need::two_cpus());
 	SLICE_EXT_NEEDS(need::real_time());
+	SLICE_EXT_NEEDS(hotplug());
+	SLICE_EXT_NEEDS(guard());
 	const std::int64_t seconds =
 		static_cast<std::int64_t>(number_from_environment("SLICE_EXT_SECONDS", 12));
 	const std::uint64_t seed = number_from_environment(
