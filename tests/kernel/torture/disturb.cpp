@@ -40,7 +40,7 @@ Groups::Groups()
 	for (const char *name : names)
 		if (mkdir((parent_group + "/" + name).c_str(), 0755) != 0 && errno != EEXIST)
 			problem_ = std::string("cannot make the control group ") + name;
-	set(1, "cpu.max", "5000 10000");
+	set_quota("5000 10000");
 	set(2, "cpu.idle", "1");
 }
 
@@ -60,6 +60,12 @@ int Groups::remove()
 int Groups::set(std::size_t group, const char *file, const std::string &value) const
 {
 	return write_file(parent_group + "/" + names[group] + "/" + file, value);
+}
+
+void Groups::set_quota(const std::string &quota) const
+{
+	if (!preempt_rt())
+		set(1, "cpu.max", quota);
 }
 
 pid_t Groups::any(Dice &dice, const char *file) const
@@ -103,6 +109,8 @@ void Disturber::stop()
 
 Hotplug::Hotplug(std::uint64_t seed, std::vector<int> cpus)
 	: cpus_(std::move(cpus)), disturber_(seed, [this](Dice &dice) {
+		  if (cpus_.size() < 2)
+			  return 100 * ms;
 		  const int cpu = cpus_[1 + dice.below(cpus_.size() - 1)];
 		  if (set_online(cpu, false) == 0) {
 			  sleep_ns(static_cast<std::int64_t>(dice.below(100 * ms)));
@@ -123,7 +131,7 @@ void Hotplug::stop()
 
 bool Hotplug::all_online() const
 {
-	return std::all_of(cpus_.begin() + 1, cpus_.end(), [](int cpu) {
+	return std::all_of(cpus_.begin() + (cpus_.empty() ? 0 : 1), cpus_.end(), [](int cpu) {
 		return read_line("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online") ==
 		       "1";
 	});
@@ -141,7 +149,7 @@ std::int64_t disturb_groups(const Groups &groups, Dice &dice)
 	constexpr std::array quotas{"90000 100000", "2000 20000", "5000 10000", "1000 5000"};
 	switch (dice.below(4)) {
 	case 0:
-		groups.set(1, "cpu.max", dice.pick(quotas));
+		groups.set_quota(dice.pick(quotas));
 		break;
 	case 1:
 		groups.set(3, "cgroup.freeze", "1");
@@ -160,7 +168,7 @@ std::int64_t disturb_groups(const Groups &groups, Dice &dice)
 	return 30 * ms;
 }
 
-std::int64_t disturb_threads(const Groups &groups, Dice &dice)
+std::int64_t disturb_threads(const Groups &groups, Dice &dice, bool affinity)
 {
 	const pid_t thread = groups.any(dice, "cgroup.threads");
 	const pid_t process = groups.any(dice, "cgroup.procs");
@@ -192,7 +200,8 @@ std::int64_t disturb_threads(const Groups &groups, Dice &dice)
 		for (unsigned cpu = 0; cpu < 8; ++cpu)
 			if (mask >> cpu & 1)
 				CPU_SET(cpu, &set);
-		sched_setaffinity(thread, sizeof set, &set);
+		if (affinity)
+			sched_setaffinity(thread, sizeof set, &set);
 		break;
 	default:
 		kill(process, dice.one_in(2) ? SIGUSR1 : SIGUSR2);

@@ -43,6 +43,12 @@ class Groups
 	}
 	/** Writes a file of one of them. @return 0 or the errno value */
 	int set(std::size_t group, const char *file, const std::string &value) const;
+	/**
+	 * Of the group that has one; none on PREEMPT_RT. Before 6.18 a thread is throttled
+	 * wherever it is. There it can hold a lock that the softirq waits for that would let it
+	 * go on, and both wait for ever.
+	 */
+	void set_quota(const std::string &quota) const;
 	/** A process or thread (@p file cgroup.procs or cgroup.threads) of any of them; 0 when
 	 * there is none. */
 	pid_t any(Dice &dice, const char *file) const;
@@ -86,7 +92,7 @@ class Disturber
 class Hotplug
 {
       public:
-	/** @param cpus all but the first are taken down */
+	/** @param cpus all but the first are taken down; may be empty */
 	Hotplug(std::uint64_t seed, std::vector<int> cpus);
 	~Hotplug()
 	{
@@ -114,7 +120,7 @@ class Hotplug
 /** One of the things done to the groups. @return the pause to keep, ns */
 std::int64_t disturb_groups(const Groups &groups, Dice &dice);
 /** One of the things done to a hostile thread from outside. @return the pause to keep, ns */
-std::int64_t disturb_threads(const Groups &groups, Dice &dice);
+std::int64_t disturb_threads(const Groups &groups, Dice &dice, bool affinity);
 
 } // namespace slice_test::torture
 

@@ -152,8 +152,8 @@ std::vector<std::unique_ptr<Watcher>> watch(const std::vector<int> &cpus)
 		watchers.push_back(
 			std::make_unique<Timed>("timer" + suffix, fifo(90), 4993 * us, cpus[i]));
 		watchers.push_back(std::make_unique<Called>("called" + suffix, cpus[i], other));
-		watchers.push_back(std::make_unique<Timed>(
-			"deadline" + suffix, deadline(300 * us, 20 * ms), 19'997 * us));
+		watchers.push_back(std::make_unique<Timed>("deadline" + suffix,
+		                                           deadline(2 * ms, 20 * ms), 19'997 * us));
 		for (const std::int64_t period : {1997 * us, 2999 * us})
 			watchers.push_back(std::make_unique<Timed>(
 				"ordinary" + suffix, with_short_slice, period, cpus[i]));
