@@ -342,7 +342,8 @@ void Hostile::policy()
 		own = fifo(1 + static_cast<int>(dice_.below(10)));
 		break;
 	case 1:
-		own = deadline(200 * us, 20 * ms);
+		if (shared_.deadline)
+			own = deadline(200 * us, 20 * ms);
 		break;
 	case 2:
 		own = batch();

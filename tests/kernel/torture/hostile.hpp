@@ -15,6 +15,8 @@ namespace slice_test::torture
 /** What all processes of a run share. It survives exec by its file descriptor. */
 struct Shared {
 	std::atomic<bool> stop{false};
+	/** SCHED_DEADLINE may be used. */
+	std::atomic<bool> deadline{true};
 	std::atomic<std::uint64_t> acts{0};
 	std::atomic<std::uint64_t> lives{0};
 	std::atomic<std::uint64_t> execs{0};
