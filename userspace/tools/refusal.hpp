@@ -2,6 +2,7 @@
 #ifndef SLICE_EXT_TOOL_REFUSAL_HPP
 #define SLICE_EXT_TOOL_REFUSAL_HPP
 
+#include <functional>
 #include <string>
 
 namespace slice_ext::tool
@@ -12,6 +13,10 @@ struct Refusal {
 	int exit_status; // an ExitStatus
 	std::string text;
 };
+
+// The exit status of RUN; for what it throws, after a line on standard error that begins with
+// COMMAND, that of the Refusal, and kExitFailed for any other exception.
+int run_refusable(const char *command, const std::function<int()> &run);
 
 } // namespace slice_ext::tool
 

@@ -177,15 +177,7 @@ int run_command(RawOptions raw)
 		std::fprintf(stderr, "slice-ext bench: %s\n", error.what());
 		return kExitUsage;
 	}
-	try {
-		return run_bench(raw.options);
-	} catch (const Refusal &refusal) {
-		std::fprintf(stderr, "slice-ext bench: %s\n", refusal.text.c_str());
-		return refusal.exit_status;
-	} catch (const std::exception &error) {
-		std::fprintf(stderr, "slice-ext bench: %s\n", error.what());
-		return kExitFailed;
-	}
+	return run_refusable("slice-ext bench", [&raw] { return run_bench(raw.options); });
 }
 
 } // namespace

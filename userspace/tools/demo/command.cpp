@@ -147,15 +147,7 @@ int run_command(RawOptions raw)
 		std::fprintf(stderr, "slice-ext demo: %s\n", error.what());
 		return kExitUsage;
 	}
-	try {
-		return run_demo(raw.options);
-	} catch (const Refusal &refusal) {
-		std::fprintf(stderr, "slice-ext demo: %s\n", refusal.text.c_str());
-		return refusal.exit_status;
-	} catch (const std::exception &error) {
-		std::fprintf(stderr, "slice-ext demo: %s\n", error.what());
-		return kExitFailed;
-	}
+	return run_refusable("slice-ext demo", [&raw] { return run_demo(raw.options); });
 }
 
 } // namespace

@@ -132,15 +132,7 @@ int run_command(RawOptions raw, bool threads_given)
 	signal(SIGTERM, SIG_DFL);
 	if (!die_with_parent(SIGTERM, parent))
 		return kExitSignalBase + SIGTERM;
-	try {
-		return run_load(raw.options);
-	} catch (const Refusal &refusal) {
-		std::fprintf(stderr, "slice-ext load: %s\n", refusal.text.c_str());
-		return refusal.exit_status;
-	} catch (const std::exception &error) {
-		std::fprintf(stderr, "slice-ext load: %s\n", error.what());
-		return kExitFailed;
-	}
+	return run_refusable("slice-ext load", [&raw] { return run_load(raw.options); });
 }
 
 } // namespace
