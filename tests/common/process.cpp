@@ -56,8 +56,13 @@ bool Process::running()
 
 void Process::terminate() const
 {
+	send(SIGTERM);
+}
+
+void Process::send(int signal_number) const
+{
 	if (status_ < 0)
-		kill(pid_, SIGTERM);
+		kill(pid_, signal_number);
 }
 
 int Process::wait()

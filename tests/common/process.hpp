@@ -29,6 +29,12 @@ public:
 	bool running();
 	/** Sends SIGTERM; wait() tells how it ended. */
 	void terminate() const;
+	/** Sends a signal, if it has not been waited for. */
+	void send(int signal_number) const;
+	pid_t pid() const
+	{
+		return pid_;
+	}
 	/** @return the exit status, or 128 + the signal that ended it; 127: not started */
 	int wait();
 

@@ -14,6 +14,7 @@ void add_bench_command(CLI::App &app, int &status);
 void add_demo_command(CLI::App &app, int &status);
 void add_load_command(CLI::App &app, int &status);
 void add_latency_command(CLI::App &app, int &status);
+void add_stats_command(CLI::App &app, int &status);
 
 } // namespace slice_ext::tool
 

@@ -156,7 +156,7 @@ Parsed<Counters> parse_task_sched(std::string_view text)
 		return error.empty();
 	});
 	if (error.empty() && counters.empty())
-		error = "no preempt_delay counters";
+		error = kNoTaskCounters;
 	if (!error.empty())
 		return {std::nullopt, error};
 	return {std::move(counters), ""};

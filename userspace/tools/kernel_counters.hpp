@@ -32,8 +32,9 @@ struct MachineCounters {
 // An unknown row is kept, a malformed one fails the whole text: a wrong figure is worse than none.
 Parsed<MachineCounters> parse_preempt_delay(std::string_view text);
 
-// The preempt_delay.* lines of /proc/<pid>/sched. A text without any is an error that says so:
-// the kernel lacks the feature, or was built without scheduler debugging.
+// The preempt_delay.* lines of /proc/<pid>/sched. A text without any gives the error
+// kNoTaskCounters: the kernel lacks the feature, or was built without scheduler debugging.
+constexpr const char *kNoTaskCounters = "no preempt_delay counters";
 Parsed<Counters> parse_task_sched(std::string_view text);
 
 // Reads the machine-wide file, or the calling thread's own. Not for use inside a section: both make

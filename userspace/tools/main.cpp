@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 	add_demo_command(app, status);
 	add_load_command(app, status);
 	add_latency_command(app, status);
+	add_stats_command(app, status);
 
 	try {
 		app.parse(argc, argv);
