@@ -13,6 +13,10 @@ namespace
 {
 
 const std::int64_t phase = deterministic() ? 20 * ms : 200 * ms;
+/** Beside a thread of SCHED_IDLE place_entity() multiplies another one's lag by some 340: it
+ * can be long before that one is eligible again, and asks for the CPU. */
+constexpr int most_phases = 50;
+constexpr std::int64_t enough = 6;
 
 class PolicyChange : public OneCpu
 {
@@ -33,11 +37,16 @@ class PolicyChange : public OneCpu
 			for (const Policy &policy : policies) {
 				ASSERT_EQ(apply(policy), 0);
 				const Counters before = Counters::of_this_thread();
-				const std::uint64_t end = ticks() + to_ticks(phase);
-				while (ticks() < end)
-					area.set_request(1);
-				area.set_request(0);
-				accounts.push_back(Counters::of_this_thread() - before);
+				Counters account;
+				for (int i = 0; i < most_phases && account["requests"] < enough;
+				     ++i) {
+					const std::uint64_t end = ticks() + to_ticks(phase);
+					while (ticks() < end)
+						area.set_request(1);
+					area.set_request(0);
+					account = Counters::of_this_thread() - before;
+				}
+				accounts.push_back(account);
 				report("policy", policy.policy, accounts.back());
 			}
 		});
@@ -46,7 +55,7 @@ class PolicyChange : public OneCpu
 
 	static void granted(const Counters &account)
 	{
-		EXPECT_GT(account["granted"], 5);
+		EXPECT_GE(account["granted"], enough / 2);
 		EXPECT_EQ(account["denied_class"], 0);
 	}
 	static void refused(const Counters &account, std::int64_t least)
